@@ -1,0 +1,415 @@
+/* layout.h: every constant and structure of a Lamella stream file and of the control page.
+ *
+ * docs/format.md is the specification in words; the two change together. All structures are fixed-size, naturally
+ * aligned, written in the byte order of the recorded machine, and hold no pointer. This header may be included by
+ * code that runs inside other programs, so it includes nothing but <stdint.h>.
+ */
+#ifndef LAMELLA_STREAM_LAYOUT_H
+#define LAMELLA_STREAM_LAYOUT_H
+
+#include <assert.h>
+#include <stdint.h>
+
+enum {
+    STREAM_VERSION_MAJOR = 1, /* a reader refuses another major version */
+    STREAM_VERSION_MINOR = 0, /* a reader skips what a later minor version added */
+    STREAM_HEADER_BYTES = 4096,
+    STREAM_PAGE_GRAIN = 4096, /* pages start at multiples of this and have a size that is one */
+    STREAM_PAGE_MIN = 4096,
+    STREAM_PAGE_MAX = 262144,
+    STREAM_PAGE_HEADER_BYTES = 64,
+};
+
+/* "\x89LAM\r\n\x1a\n": a bit above 7, both line endings and an end-of-file mark, so that a transfer in text mode shows. */
+#define STREAM_MAGIC "\x89LAM\r\n\x1a\n"
+#define STREAM_BYTE_ORDER 0x01020304u
+#define STREAM_PAGE_MAGIC 0x3147504cu   /* "LPG1" little endian: records as the process wrote them */
+#define STREAM_PACKED_MAGIC 0x3150504cu /* "LPP1": the page's used bytes as one zstd frame */
+
+enum stream_producer { STREAM_PRODUCER_AGENT = 1, STREAM_PRODUCER_LIBRARY = 2 };
+
+enum stream_clock {
+    STREAM_CLOCK_TSC = 1,       /* ticks of the invariant time stamp counter, tick_rate_hz of them a second */
+    STREAM_CLOCK_MONOTONIC = 2, /* nanoseconds of CLOCK_MONOTONIC */
+};
+
+/* Why records were not written. Indexes into stream_header.lost. */
+enum stream_loss {
+    STREAM_LOSS_NO_SPACE,   /* ENOSPC, EDQUOT */
+    STREAM_LOSS_FILE_LIMIT, /* the file-size limit, or the session's byte budget */
+    STREAM_LOSS_IO,         /* any other error on claiming a page */
+    STREAM_LOSS_TRUNCATED,  /* somebody truncated the file under us (SIGBUS) */
+    STREAM_LOSS_NO_MEMORY,  /* no anonymous memory for the thread's state */
+    STREAM_LOSS_KINDS = 8,
+};
+
+/* File offset 0. Fields after `next_offset` change while the process runs; they are single aligned words. */
+struct stream_header {
+    char magic[8];
+    uint32_t byte_order;
+    uint16_t version_major;
+    uint16_t version_minor;
+    uint16_t arch; /* ELF e_machine */
+    uint8_t producer;
+    uint8_t clock;
+    uint32_t flags;        /* enum stream_flag */
+    uint64_t tick_rate_hz; /* nominal; readers convert with the TIME records */
+    uint64_t start_ticks;  /* the producer's start, three clocks read together */
+    uint64_t start_mono_ns;
+    uint64_t start_wall_ns; /* since 1970 */
+    uint32_t pid;
+    uint32_t ppid;
+    uint64_t kernel_start; /* field 22 of /proc/PID/stat: clock ticks since boot; survives exec */
+    uint64_t session_id;   /* from the control page; 0 without a session */
+    uint8_t reserved0[48];
+
+    /* One cache line: the claim counter. A page is claimed by an atomic add of its size (relaxed). */
+    uint64_t next_offset;
+    uint8_t reserved1[56];
+
+    /* One cache line: counted losses, in records. */
+    uint64_t lost[STREAM_LOSS_KINDS];
+
+    uint8_t reserved2[STREAM_HEADER_BYTES - 256];
+};
+static_assert(sizeof(struct stream_header) == STREAM_HEADER_BYTES, "file header is one grain");
+static_assert(__builtin_offsetof(struct stream_header, next_offset) == 128, "claim counter has its cache line");
+static_assert(__builtin_offsetof(struct stream_header, lost) == 192, "losses have their cache line");
+
+enum stream_flag {
+    STREAM_FLAG_PACKED = 1,    /* pages are packed; next_offset is the file's size */
+    STREAM_FLAG_FORK = 2,      /* this image began by a fork, not by an exec */
+    STREAM_FLAG_RECOVERED = 4, /* packed by a later command, not by the launcher that recorded it */
+};
+
+enum stream_page_kind {
+    STREAM_PAGE_META = 1,    /* one thread's variable-length records (struct stream_record) */
+    STREAM_PAGE_SAMPLES = 2, /* one thread's samples (struct stream_sample) */
+    STREAM_PAGE_STACKS = 3,  /* nodes of the process's stack trie (struct stream_node) */
+    STREAM_PAGE_MODULES = 4, /* the process's module records (struct stream_record) */
+    STREAM_PAGE_VOID = 5,    /* claimed and not used (the loser of a race) */
+    /* 16 and up: the pages of instrumented programs */
+};
+
+/* Starts every page. `magic` is stored last, with release: a page without it was claimed and never begun; the reader
+ * goes on at the next multiple of STREAM_PAGE_GRAIN whose header has a magic and names its own offset. */
+struct stream_page {
+    uint32_t magic;
+    uint8_t kind;
+    uint8_t reserved0[3];
+    uint32_t size_bytes; /* of the page as claimed, header included */
+    uint32_t thread;     /* index of the writing thread in this stream, from 1; 0 = the process */
+    uint64_t self_offset; /* in the file as recorded */
+    uint64_t base_ticks;  /* times in this page are relative to this */
+    uint32_t sequence;    /* nth page of this writer, from 0; for STACKS the chunk number */
+    uint32_t tid;         /* kernel thread id of the writer; 0 = the process */
+    uint32_t packed_bytes; /* packed files: bytes of the zstd frame behind this header, padded to 8 */
+    uint32_t used_bytes;   /* packed files: bytes of records the frame holds */
+    uint64_t reserved1[2];
+};
+static_assert(sizeof(struct stream_page) == STREAM_PAGE_HEADER_BYTES, "page header");
+
+/* ---- SAMPLES: 16-byte slots ------------------------------------------------------------------------------------
+ *  0       4       8                    14     16
+ *  | stack | cpu_ns | ticks since base   | flags |
+ * `stack` is stored last, with release; zero ends the page's records. */
+struct stream_sample {
+    uint32_t stack;  /* id of the leaf's node, from 1; STREAM_STACK_CARRY for a carry slot */
+    uint32_t cpu_ns; /* CPU time the thread used since its previous sample, or since it was first seen */
+    uint32_t ticks_lo;
+    uint16_t ticks_hi;
+    uint16_t flags;
+};
+static_assert(sizeof(struct stream_sample) == 16, "sample");
+
+#define STREAM_STACK_CARRY 0xffffffffu /* cpu_ns is the high word of the next slot's CPU time */
+#define STREAM_STACK_UNKNOWN 0xfffffffeu /* a sample without a stack: no room for its nodes */
+
+enum stream_sample_flag {
+    STREAM_SAMPLE_KERNEL = 1,    /* interrupted in a system call or a fault: the instruction before pc is the call */
+    STREAM_SAMPLE_LATE = 2,      /* more than 1.5 periods, and not known to be spent where the stack points */
+    STREAM_SAMPLE_TRUNCATED = 4, /* the stack does not reach the thread's root */
+    STREAM_SAMPLE_AT_RETURN = 8, /* stored at the return of a long wrapped call, not by an interrupt */
+    STREAM_SAMPLE_LEVEL_SHIFT = 4, /* bits 4-5: the step of the rate ladder in force (period = period_ns[level]) */
+    STREAM_SAMPLE_LEVEL_MASK = 3,
+    STREAM_SAMPLE_MERGED_SHIFT = 8, /* bits 8-15: whole periods merged into this one beyond the first, 255 = or more */
+};
+
+/* ---- STACKS: 12-byte nodes; ids run on from page to page in chunk order, from 1 --------------------------------
+ *  0             4         8         10     12
+ *  | parent + 1  | address | address | epoch |
+ *                  low 32    high 16
+ * `parent_plus_1` is stored last, with release; zero is a node that was reserved and never completed. A parent's id
+ * need not be smaller. The address is a return address or, for a sample's leaf, the interrupted pc. */
+struct stream_node {
+    uint32_t parent_plus_1; /* 1: this frame is the root */
+    uint32_t address_lo;
+    uint16_t address_hi;
+    uint16_t epoch; /* of the module table (MODULE records): which mappings the address belongs to */
+};
+static_assert(sizeof(struct stream_node) == 12, "stack node");
+
+/* How many nodes chunk `chunk` holds; its page has the size stream_chunk_bytes(chunk). */
+static inline uint32_t stream_chunk_bytes(uint32_t chunk)
+{
+    return chunk >= 6 ? (uint32_t)STREAM_PAGE_MAX : (uint32_t)STREAM_PAGE_MIN << chunk;
+}
+
+static inline uint32_t stream_chunk_nodes(uint32_t chunk)
+{
+    return (stream_chunk_bytes(chunk) - STREAM_PAGE_HEADER_BYTES) / (uint32_t)sizeof(struct stream_node);
+}
+
+/* ---- META and MODULES: records of 8-byte words ------------------------------------------------------------------
+ *  0               4            8
+ *  | type | words  | thread/aux | body ...
+ * `head` (type in the low half, size in words with this head in the high half) is stored last, with release; zero
+ * ends the page's records. Strings in a body are raw bytes without terminator; their lengths stand before them. */
+struct stream_record {
+    uint32_t head;
+    uint32_t aux;
+};
+
+enum stream_record_type {
+    STREAM_REC_PROCESS = 1,     /* struct stream_rec_process, exe, cwd, comm */
+    STREAM_REC_ARGV = 2,        /* struct stream_rec_blob: a piece of the arguments, each ended by NUL */
+    STREAM_REC_CONFIG = 3,      /* struct stream_rec_config */
+    STREAM_REC_TIME = 4,        /* struct stream_rec_time */
+    STREAM_REC_THREAD = 5,      /* struct stream_rec_thread, name */
+    STREAM_REC_THREAD_NAME = 6, /* struct stream_rec_name, name */
+    STREAM_REC_THREAD_END = 7,  /* struct stream_rec_thread_end */
+    STREAM_REC_WAIT = 8,        /* struct stream_rec_wait */
+    STREAM_REC_SPAWN = 9,       /* struct stream_rec_spawn, path, reason text, arguments each ended by NUL */
+    STREAM_REC_CHILD_EXIT = 10, /* struct stream_rec_child_exit */
+    STREAM_REC_PROCESS_END = 11, /* struct stream_rec_process_end */
+    STREAM_REC_MODULE = 12,     /* struct stream_rec_module, path, build id (MODULES pages) */
+    STREAM_REC_EPOCH = 13,      /* struct stream_rec_epoch (MODULES pages): the mappings changed for good */
+    STREAM_REC_NOTICE = 14,     /* struct stream_rec_notice: something a reader should tell */
+};
+
+static inline uint32_t stream_record_head(uint32_t type, uint32_t words)
+{
+    return type | words << 16;
+}
+
+enum stream_engine {
+    STREAM_ENGINE_AUTO = 0, /* control page only: the first of the following that works */
+    STREAM_ENGINE_SIGTRAP = 1,
+    STREAM_ENGINE_THREAD_PERF = 2,
+    STREAM_ENGINE_CPU_TIMER = 3,
+    STREAM_ENGINE_NONE = 4, /* account only */
+};
+
+struct stream_rec_process { /* aux: 0 */
+    uint64_t ticks;
+    uint64_t exec_cpu_ns;  /* CPU the process had used when the producer started: after exec, the time before it */
+    uint64_t image_cpu_ns; /* of that, what was used before this image's exec (known when the exec was ours); else 0 */
+    uint32_t uid;
+    uint16_t exe_bytes;
+    uint16_t cwd_bytes;
+    uint16_t comm_bytes;
+    uint16_t reserved[3];
+};
+
+struct stream_rec_blob { /* aux: bytes that follow */
+    uint32_t index;      /* of the piece, from 0 */
+    uint32_t total_bytes; /* of all pieces; smaller than the argument list when that was cut */
+};
+
+struct stream_rec_config { /* aux: enum stream_engine */
+    uint64_t ticks;
+    uint32_t period_ns[4]; /* CPU nanoseconds between samples on each step of the ladder */
+    uint8_t kernel_mode;   /* 1: kernel time is interrupted too */
+    uint8_t level;         /* step in force from `ticks` on */
+    uint16_t signal;
+    uint32_t wanted_engine; /* what the session asked for; differs when it was not permitted */
+    int32_t open_errno;     /* why the better engine was not used; 0 */
+    uint32_t reserved;
+};
+
+struct stream_rec_time { /* aux: 0; three clocks read together */
+    uint64_t ticks;
+    uint64_t mono_ns;
+    uint64_t wall_ns;
+};
+
+enum stream_thread_origin {
+    STREAM_THREAD_MAIN = 1,
+    STREAM_THREAD_CREATED = 2, /* through a wrapped thread creation */
+    STREAM_THREAD_FOUND = 3,   /* met when it was interrupted, or did something wrapped */
+};
+
+struct stream_rec_thread { /* aux: thread index */
+    uint64_t ticks;        /* when first seen; its creation for CREATED */
+    uint64_t cpu_ns;       /* its CPU clock then */
+    uint32_t tid;
+    uint8_t origin;
+    uint8_t name_bytes;
+    uint16_t reserved;
+};
+
+struct stream_rec_name { /* aux: thread index; 0 when only the tid is known */
+    uint64_t ticks;
+    uint32_t tid;
+    uint32_t name_bytes;
+};
+
+struct stream_rec_thread_end { /* aux: thread index */
+    uint64_t ticks;
+    uint64_t cpu_ns;         /* its CPU clock at its end */
+    uint64_t sampled_cpu_ns; /* sum of its samples' weights */
+    uint64_t run_ns;         /* schedstat: time on a core; UINT64_MAX when not known */
+    uint64_t core_wait_ns;   /* schedstat: runnable, waiting for a core; UINT64_MAX when not known */
+    uint64_t handler_ticks;  /* time spent in the sampling handler */
+    uint32_t samples;
+    uint32_t interrupts; /* signals taken, samples or not */
+    uint32_t tid;
+    uint8_t at_process_end; /* 1: it was still running when the process ended */
+    uint8_t reserved[3];
+};
+
+enum stream_wait_kind {
+    STREAM_WAIT_LOCK = 1,
+    STREAM_WAIT_CHILD = 2,
+    STREAM_WAIT_JOBSERVER = 3,
+    STREAM_WAIT_IO = 4,
+    STREAM_WAIT_SLEEP = 5,
+    STREAM_WAIT_OTHER = 6,
+};
+
+struct stream_rec_wait { /* aux: thread index */
+    uint64_t start_ticks;
+    uint64_t duration_ticks;
+    uint32_t stack; /* 0: none */
+    uint16_t kind;  /* enum stream_wait_kind */
+    uint16_t call;  /* which wrapped call, index into the table in docs/format.md */
+    uint64_t cpu_ns; /* CPU the thread used inside the call */
+};
+
+enum stream_spawn_kind { STREAM_SPAWN_EXEC = 1, STREAM_SPAWN_SPAWN = 2, STREAM_SPAWN_FORK = 3, STREAM_SPAWN_VFORK_EXEC = 4 };
+
+/* Why a program was left alone. Names in docs/format.md and reader. */
+enum stream_unsampled {
+    STREAM_UNSAMPLED_NO = 0, /* it can be sampled */
+    STREAM_UNSAMPLED_STATIC = 1,
+    STREAM_UNSAMPLED_CLASS = 2,  /* 32-bit, or another machine */
+    STREAM_UNSAMPLED_LIBC = 3,   /* dynamic, but not against glibc (musl) */
+    STREAM_UNSAMPLED_SETUID = 4, /* setuid, setgid or file capabilities */
+    STREAM_UNSAMPLED_ASAN = 5,
+    STREAM_UNSAMPLED_CGO = 6,
+    STREAM_UNSAMPLED_TRACED = 7,
+    STREAM_UNSAMPLED_SKIPPED = 8, /* the user's --only or --skip */
+    STREAM_UNSAMPLED_UNREADABLE = 9,
+    STREAM_UNSAMPLED_NO_RECORDING = 10, /* the recording could not be written from there (read-only, chroot, sandbox) */
+    STREAM_UNSAMPLED_FAILED = 11, /* the engine could not be started, reason in the CONFIG record */
+};
+
+struct stream_rec_spawn { /* aux: enum stream_spawn_kind */
+    uint64_t ticks;
+    uint32_t child_pid; /* 0: this process itself (exec), or not known */
+    int32_t rc;         /* 0, or the errno of a failed exec or spawn */
+    uint16_t why_not;   /* enum stream_unsampled */
+    uint16_t path_bytes;
+    uint32_t argv_bytes;
+    uint64_t cpu_ns; /* exec: CPU the process had used */
+};
+
+struct stream_usage {
+    uint64_t user_ns;
+    uint64_t sys_ns;
+    uint64_t max_rss_bytes;
+    uint64_t minor_faults;
+    uint64_t major_faults;
+    uint64_t switches_voluntary;
+    uint64_t switches_forced;
+    uint64_t blocks_in; /* of 512 bytes */
+    uint64_t blocks_out;
+};
+
+struct stream_rec_child_exit { /* aux: pid; written by the parent that waited */
+    uint64_t ticks;
+    int32_t status; /* as from waitpid */
+    uint32_t reserved;
+    struct stream_usage usage; /* the child's own and that of its waited children, as the kernel adds them */
+};
+
+enum stream_end_how {
+    STREAM_END_EXIT = 1,  /* through exit or a return from main */
+    STREAM_END__EXIT = 2, /* _exit, _Exit, quick_exit */
+    STREAM_END_EXEC = 3,  /* replaced by another program; a failed exec is followed by more records */
+    STREAM_END_ABORT = 4,
+    STREAM_END_SIGNAL = 5, /* about to die by a signal it sent itself */
+};
+
+struct stream_rec_process_end { /* aux: enum stream_end_how */
+    uint64_t ticks;
+    uint64_t cpu_ns;               /* process CPU clock */
+    struct stream_usage self;      /* RUSAGE_SELF; max_rss_bytes is VmHWM, 0 when not known */
+    struct stream_usage children;  /* RUSAGE_CHILDREN */
+    uint32_t live_threads;
+    int32_t code; /* exit status where known, else -1 */
+};
+
+struct stream_rec_module { /* aux: module index, from 1 */
+    uint64_t ticks;
+    uint64_t start; /* mapped addresses, end exclusive */
+    uint64_t end;
+    uint64_t bias; /* address minus the ELF file's own virtual address */
+    uint64_t inode;
+    uint64_t device;
+    uint16_t epoch; /* from this epoch on */
+    uint16_t path_bytes;
+    uint16_t build_id_bytes;
+    uint16_t flags; /* 1: the vdso; 2: the main program */
+};
+
+struct stream_rec_epoch { /* aux: the epoch that begins */
+    uint64_t ticks;
+};
+
+enum stream_notice {
+    STREAM_NOTICE_REOPENED = 1, /* the program closed or silenced the engine; it was opened again */
+    STREAM_NOTICE_SILENT = 2,   /* ... and could not be */
+    STREAM_NOTICE_TRUNCATED = 3, /* somebody truncated the stream file */
+    STREAM_NOTICE_SIGBUS = 4,
+    STREAM_NOTICE_NO_STACK = 5, /* samples skipped: the signal stack was too small for the handler; value = how many */
+    STREAM_NOTICE_EXEC_LOST = 6, /* an exec's environment could not be changed; value = errno */
+};
+
+struct stream_rec_notice { /* aux: enum stream_notice */
+    uint64_t ticks;
+    uint64_t value;
+};
+
+/* ---- the control page: NAME.lamella/control, written by the launcher, mapped read-only by each agent --------------
+ * What agents must know without an environment variable each. One grain. */
+#define CONTROL_MAGIC "LAMCTRL1"
+
+struct control_page {
+    char magic[8];
+    uint32_t version;         /* 1 */
+    uint32_t engine;          /* enum stream_engine the user asked for; AUTO normally */
+    uint32_t best_engine;     /* the best that the launcher found to work here; agents fall back from it on error */
+    uint32_t kernel_mode;     /* 1: include kernel mode where permitted */
+    uint32_t rate_auto;       /* 1: walk down the ladder with age; 0: stay on step 0 */
+    uint32_t period_ns[4];    /* CPU nanoseconds on each step */
+    uint32_t step_cpu_ms[4];  /* auto: go to step i+1 after this much CPU time of the process */
+    uint64_t session_id;
+    uint64_t max_bytes;       /* budget of a stream file; 0 = none */
+    uint32_t launcher_pid;
+    uint32_t wait_min_us;     /* waits shorter than this are not stored */
+    uint32_t stop;            /* set by the launcher at its end: processes that start later do not record */
+    uint32_t tsc_usable;      /* 1: the invariant TSC is the session's clock */
+    uint64_t tick_rate_hz;
+    uint32_t only_bytes;      /* NUL-ended globs on the program's base name, in `patterns` */
+    uint32_t skip_bytes;      /* follow them */
+    uint64_t start_ticks;
+    uint64_t start_mono_ns;
+    uint64_t start_wall_ns;
+    uint8_t reserved[2048 - 136];
+    char agent_path[1024]; /* the library to put into LD_PRELOAD, NUL-ended */
+    char patterns[1024];
+};
+static_assert(sizeof(struct control_page) == 4096, "control page is one grain");
+
+#endif
