@@ -1,0 +1,44 @@
+/* Buffered byte output to a FILE, a descriptor, a string or a callback. Every text and binary writer goes through it. The
+ * first failure is remembered and later writes do nothing; it comes back from byteout_flush(). */
+#ifndef LAMELLA_BASE_BYTEOUT_H
+#define LAMELLA_BASE_BYTEOUT_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/strbuf.h"
+
+/* Takes all the bytes or returns a negative code. */
+typedef int (*byteout_fn)(void *ctx, const void *bytes, size_t length);
+
+struct byteout {
+    byteout_fn write;
+    void *ctx;
+    int fd;
+    int failed;            /* the first failure's code, 0 while there is none */
+    int errnum;            /* its errno, 0 when it came from a callback */
+    size_t used;
+    uint64_t total_bytes;  /* given to write so far; byteout_offset() adds what is still buffered */
+    char buffer[32768];
+};
+
+void byteout_init(struct byteout *out, byteout_fn write, void *ctx);
+void byteout_init_file(struct byteout *out, FILE *file); /* file stays the caller's; byteout_flush() flushes it too */
+void byteout_init_fd(struct byteout *out, int fd);       /* fd stays the caller's */
+void byteout_init_strbuf(struct byteout *out, struct strbuf *buf);
+
+void byteout_write(struct byteout *out, const void *bytes, size_t length);
+void byteout_text(struct byteout *out, const char *text);
+void byteout_char(struct byteout *out, char c);
+void byteout_printf(struct byteout *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Bytes written so far, the buffered ones included. */
+uint64_t byteout_offset(const struct byteout *out);
+
+/* Hands over what is buffered; returns LAM_OK or the first failure of all, described with name ("out.json"). */
+int byteout_flush(struct byteout *out, const char *name, struct lam_error *err);
+
+#endif
