@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# What `cmake --install` puts down is complete and works from another place, by both of its names.
+set -euo pipefail
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+fail() { echo "install_tree: $*" >&2; exit 1; }
+
+cmake --install "$LAMELLA_BUILD" --prefix "$root/usr" >"$root/log" || fail "$(cat "$root/log")"
+lib=$(dirname "$(find "$root/usr" -name liblamella-agent.so)")
+[ -x "$root/usr/bin/lamella" ] || fail "no bin/lamella"
+[ -e "$lib/liblamella-agent.so" ] || fail "no liblamella-agent.so"
+[ "$(readlink "$root/usr/bin/cargo-lamella")" = lamella ] || fail "cargo-lamella is not a link to lamella"
+for file in "$LAMELLA_SRC"/markers/*.markers; do
+    cmp "$file" "$root/usr/share/lamella/markers/$(basename "$file")"
+done
+for file in "$LAMELLA_SRC"/docs/man/*.1; do
+    cmp "$file" "$root/usr/share/man/man1/$(basename "$file")"
+done
+
+# Moved, and without the variable that tests are given: the agent is found from the executable.
+mv "$root/usr" "$root/else where"
+unset LAMELLA_AGENT_SO
+"$root/else where/bin/lamella" --version | grep -q '^lamella [0-9]' || fail "--version says something else"
+"$root/else where/bin/cargo-lamella" lamella --help | grep -q 'cargo lamella' || fail "cargo lamella --help says something else"
+if [ -n "${LAMELLA_SANITIZE:-}" ]; then exit 0; fi
+"$root/else where/bin/lamella" record -o "$root/true.lamella" -- /bin/true 2>"$root/log" || fail "cannot record: $(cat "$root/log")"
+"$root/else where/bin/lamella" report --format json "$root/true.lamella" |
+    jq -e '.processes | map(select(.sampled)) | length >= 1' >/dev/null || fail "the installed agent did not sample"
