@@ -18,5 +18,5 @@ banned='malloc|calloc|realloc|free|posix_memalign|aligned_alloc|strdup|asprintf|
 banned+='|puts|fputs|fwrite|fopen|fclose|perror|exit|dlsym|dlvsym|dlopen|dl_iterate_phdr|__tls_get_addr|__stack_chk_fail'
 banned+='|pthread_mutex_.*|pthread_once|__asan.*|__ubsan.*|__tsan.*|.*_chk'
 found=$(grep -xE "$banned" <<<"$undefined" || true)
-[ -z "$found" ] || complain "refers to" $found
+[ -z "$found" ] || complain "refers to" "$found"
 exit "$failed"
