@@ -18,6 +18,7 @@ enum {
     STREAM_PAGE_MIN = 4096,
     STREAM_PAGE_MAX = 262144,
     STREAM_PAGE_HEADER_BYTES = 64,
+    STREAM_PACKED_HEADER_BYTES = 320, /* a packed file keeps this much of its header; its pages follow at once */
 };
 
 /* "\x89LAM\r\n\x1a\n": a bit above 7, both line endings and an end-of-file mark, so that a transfer in text mode shows. */
@@ -41,6 +42,19 @@ enum stream_loss {
     STREAM_LOSS_TRUNCATED,  /* somebody truncated the file under us (SIGBUS) */
     STREAM_LOSS_NO_MEMORY,  /* no anonymous memory for the thread's state */
     STREAM_LOSS_KINDS = 8,
+};
+
+/* What a reader of the raw file could not read. Indexes into stream_header.damage, where the packer stores what it met, so
+ * that a packed file tells the same story as the raw one did. Records are checked again in the packed file. */
+enum stream_damage {
+    STREAM_DAMAGE_UNBEGUN_BYTES, /* claimed by a page that never began (killed in between: normal) */
+    STREAM_DAMAGE_MISSING_BYTES, /* claimed, and beyond the file's end */
+    STREAM_DAMAGE_PAGES,         /* pages whose header contradicts itself, or that do not unpack */
+    STREAM_DAMAGE_UNKNOWN_PAGES, /* pages of a kind that this reader does not know */
+    STREAM_DAMAGE_GAPS,          /* pages that are missing in their writer's sequence */
+    STREAM_DAMAGE_RECORDS,       /* records that contradict themselves; the rest of such a page is left out */
+    STREAM_DAMAGE_NODES,         /* stack nodes without an end: never completed, in a circle, or beyond the table */
+    STREAM_DAMAGE_KINDS = 8,
 };
 
 /* File offset 0. Fields after `next_offset` change while the process runs; they are single aligned words. */
@@ -70,7 +84,9 @@ struct stream_header {
     /* One cache line: counted losses, in records. */
     uint64_t lost[STREAM_LOSS_KINDS];
 
-    uint8_t reserved2[STREAM_HEADER_BYTES - 256];
+    uint64_t damage[STREAM_DAMAGE_KINDS]; /* packed files; zero in raw ones */
+
+    uint8_t reserved2[STREAM_HEADER_BYTES - STREAM_PACKED_HEADER_BYTES]; /* raw files only */
 };
 static_assert(sizeof(struct stream_header) == STREAM_HEADER_BYTES, "file header is one grain");
 static_assert(__builtin_offsetof(struct stream_header, next_offset) == 128, "claim counter has its cache line");
@@ -179,7 +195,7 @@ enum stream_record_type {
     STREAM_REC_THREAD_NAME = 6, /* struct stream_rec_name, name */
     STREAM_REC_THREAD_END = 7,  /* struct stream_rec_thread_end */
     STREAM_REC_WAIT = 8,        /* struct stream_rec_wait */
-    STREAM_REC_SPAWN = 9,       /* struct stream_rec_spawn, path, reason text, arguments each ended by NUL */
+    STREAM_REC_SPAWN = 9,       /* struct stream_rec_spawn, path, arguments each ended by NUL */
     STREAM_REC_CHILD_EXIT = 10, /* struct stream_rec_child_exit */
     STREAM_REC_PROCESS_END = 11, /* struct stream_rec_process_end */
     STREAM_REC_MODULE = 12,     /* struct stream_rec_module, path, build id (MODULES pages) */
