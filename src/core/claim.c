@@ -1,0 +1,68 @@
+#include "core/claim.h"
+
+#include "core/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+/* The file-size limit is asked for first: past it fallocate would raise SIGXFSZ, which kills. */
+static int past_file_limit(uint64_t end)
+{
+    struct rlimit limit;
+    if (sys_call4(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+        return 0;
+    return end > limit.rlim_cur;
+}
+
+static int is_same_file(const struct claim_file *file)
+{
+    struct stat st;
+    if (sys_fstat(file->fd, &st) < 0)
+        return 0;
+    return st.st_ino == file->inode && st.st_dev == file->device;
+}
+
+int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void **map)
+{
+    if (!is_same_file(file))
+        return -EBADF;
+    /* Looked at before the add, so that a refused claim leaves no hole; a race past the budget costs one stretch a
+     * thread at most. relaxed: the counter orders nothing, each stretch is published by its own header. */
+    uint64_t seen = __atomic_load_n(file->cursor, __ATOMIC_RELAXED);
+    if ((file->max_bytes && seen + size > file->max_bytes) || past_file_limit(seen + size))
+        return -EFBIG;
+    uint64_t at = __atomic_fetch_add(file->cursor, size, __ATOMIC_RELAXED);
+    long rc;
+    do
+        rc = sys_call4(SYS_fallocate, file->fd, 0, at, size);
+    while (rc == -EINTR);
+    if (rc == -EOPNOTSUPP)
+        return -EOPNOTSUPP; /* the launcher chose storage that can reserve; elsewhere nothing is written */
+    if (rc < 0)
+        return (int)rc;
+    void *at_map = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file->fd, at);
+    if (sys_is_error(at_map))
+        return (int)(intptr_t)at_map;
+    *offset = at;
+    *map = at_map;
+    return 0;
+}
+
+int claim_move_high(int fd)
+{
+    struct rlimit limit;
+    if (sys_call4(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &limit) < 0)
+        return fd;
+    uint64_t top = limit.rlim_cur < 65536 ? limit.rlim_cur : 65536;
+    for (uint64_t low = top > 32 ? top - 32 : 0; low > (uint64_t)fd; low = low > 256 ? low - 256 : 0) {
+        long high = sys_call3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, low);
+        if (high >= 0) {
+            sys_close(fd);
+            return (int)high;
+        }
+    }
+    return fd;
+}

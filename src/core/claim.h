@@ -1,0 +1,31 @@
+/* claim.h: a file that many writers fill, each in stretches of its own.
+ *
+ * A stretch is claimed by one atomic add on a shared cursor, reserved on storage before anybody writes to it (so that
+ * a full disk is an error code here and never a SIGBUS there), and mapped. No lock; async-signal-safe; no allocation.
+ */
+#ifndef LAMELLA_CORE_CLAIM_H
+#define LAMELLA_CORE_CLAIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct claim_file {
+    int fd;
+    uint64_t device; /* of the file behind fd: a program may close our descriptor and get the number again */
+    uint64_t inode;
+    uint64_t *cursor;   /* shared, in the file's own header */
+    uint64_t max_bytes; /* 0: no budget */
+};
+
+/* Claims `size` bytes (a multiple of 4096).
+ * offset, map  written on success only; the mapping is shared with the file and reads as zero
+ * Threads      any, concurrently, and in signal handlers
+ * Returns      0; -ENOSPC, -EDQUOT when storage is full; -EFBIG for the file-size limit (SIGXFSZ is not raised) or the
+ *              budget; -EBADF when the descriptor is no longer this file; any other negative errno */
+int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void **map);
+
+/* Moves `fd` to a high number (close-on-exec), where programs that close or count from below do not meet it.
+ * Returns the new descriptor, or `fd` itself when no higher one can be had. */
+int claim_move_high(int fd);
+
+#endif

@@ -1,0 +1,73 @@
+/* writer.h: write a stream file from inside the recorded process.
+ *
+ * A `stream` is the process's file; a `stream_cursor` is one writer's place in it (a thread's records, a thread's
+ * samples, the process's modules). A cursor has one user at a time; cursors share nothing but the claim counter.
+ * Nothing here allocates, locks or prints; all of it is async-signal-safe. A refused record is counted in the
+ * file's header by cause and never stops the program.
+ */
+#ifndef LAMELLA_STREAM_WRITER_H
+#define LAMELLA_STREAM_WRITER_H
+
+#include "core/claim.h"
+#include "stream/layout.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct stream {
+    struct claim_file file;
+    struct stream_header *header; /* mapped shared; NULL: not open */
+    int use_counter;              /* which clock base_ticks are in */
+};
+
+struct stream_cursor {
+    uint8_t *page; /* NULL: none yet */
+    uint32_t used;
+    uint32_t size;
+    uint32_t next_size; /* of the page claimed next; 0 reads as the smallest */
+    uint32_t sequence;
+    uint32_t kind;
+    uint32_t thread;
+    uint32_t tid;
+    uint64_t base_ticks;
+};
+
+struct stream_piece { /* one part of a record's body */
+    const void *bytes;
+    size_t size;
+};
+
+/* Creates `path` (which must not exist) and maps its header, filled from `header` but for the magic and the cursor.
+ * Returns 0, or a negative errno with nothing left behind. */
+int stream_create(struct stream *stream, int dir_fd, const char *path, const struct stream_header *header,
+                  uint64_t max_bytes);
+
+/* Forgets the stream of the parent after a fork, without touching the parent's file. */
+void stream_forget(struct stream *stream);
+
+void stream_cursor_init(struct stream_cursor *cur, uint32_t kind, uint32_t thread, uint32_t tid);
+
+/* Room for `size` bytes in the cursor's page, claiming the next page (and unmapping the full one) when there is none.
+ * Returns the slot, zeroed, or NULL (counted). The caller stores the slot's first word last, with release. */
+void *stream_reserve(struct stream *stream, struct stream_cursor *cur, uint32_t size, uint64_t now);
+
+/* Appends one record: head, aux and the pieces one after another, padded to 8 bytes.
+ * Returns 0, or -1 when it could not be written (counted). */
+int stream_append(struct stream *stream, struct stream_cursor *cur, uint32_t type, uint32_t aux,
+                  const struct stream_piece *pieces, size_t count, uint64_t now);
+
+/* Appends one sample; a carry slot goes before it when the CPU time needs more than 32 bits. */
+int stream_append_sample(struct stream *stream, struct stream_cursor *cur, uint32_t stack, uint64_t cpu_ns,
+                         uint64_t ticks, uint16_t flags);
+
+/* Claims a page of its own for a fixed structure (a chunk of stack nodes). Returns its mapping or NULL (counted). */
+struct stream_page *stream_claim_page(struct stream *stream, uint32_t kind, uint32_t size, uint32_t sequence,
+                                      uint64_t now);
+
+/* Marks a page that lost a race as not used and unmaps it. */
+void stream_void_page(struct stream_page *page);
+
+/* Unmaps a cursor's page; what was written stays. */
+void stream_cursor_close(struct stream_cursor *cur);
+
+#endif
