@@ -7,13 +7,16 @@
 #ifndef LAMELLA_CORE_SYS_H
 #define LAMELLA_CORE_SYS_H
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#if defined(__x86_64__)
+#if defined(__clang_analyzer__)
+/* The analyzer does not see that the kernel writes through these; of a function it does not know it expects so. */
+long sys_call6(long nr, long a, long b, long c, long d, long e, long f);
+#elif defined(__x86_64__)
 static inline long sys_call6(long nr, long a, long b, long c, long d, long e, long f)
 {
     long ret;
@@ -46,12 +49,12 @@ static inline long sys_call6(long nr, long a, long b, long c, long d, long e, lo
 #error "unsupported architecture"
 #endif
 
-#define sys_call0(nr) sys_call6((nr), 0, 0, 0, 0, 0, 0)
-#define sys_call1(nr, a) sys_call6((nr), (long)(a), 0, 0, 0, 0, 0)
-#define sys_call2(nr, a, b) sys_call6((nr), (long)(a), (long)(b), 0, 0, 0, 0)
-#define sys_call3(nr, a, b, c) sys_call6((nr), (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define sys_call0(nr)             sys_call6((nr), 0, 0, 0, 0, 0, 0)
+#define sys_call1(nr, a)          sys_call6((nr), (long)(a), 0, 0, 0, 0, 0)
+#define sys_call2(nr, a, b)       sys_call6((nr), (long)(a), (long)(b), 0, 0, 0, 0)
+#define sys_call3(nr, a, b, c)    sys_call6((nr), (long)(a), (long)(b), (long)(c), 0, 0, 0)
 #define sys_call4(nr, a, b, c, d) sys_call6((nr), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
-#define sys_call5(nr, a, b, c, d, e)                                                                         \
+#define sys_call5(nr, a, b, c, d, e) \
     sys_call6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 
 static inline int sys_openat(int dir, const char *path, int flags, unsigned mode)
