@@ -33,7 +33,8 @@ int file_read_all(const char *path, size_t limit, char **data, size_t *length, s
 int file_read_all_fd(int fd, const char *name, size_t limit, char **data, size_t *length, struct lam_error *err);
 
 /* Writes the file anew in one step: a temporary file beside it, then rename; readers see the old or the new one.
- * mode as for open, less the umask. Not synced to the disk. */
+ * A new file gets 0666 less the umask, an old one keeps its mode; a symbolic link keeps being one; a device or a pipe is
+ * written to in place. Not synced to the disk. */
 int file_write_all(const char *path, const void *data, size_t length, struct lam_error *err);
 
 /* Writes all bytes to a descriptor, across short writes and EINTR. */

@@ -27,8 +27,9 @@ void strbuf_add_u64(struct strbuf *buf, uint64_t value);
 void strbuf_add_i64(struct strbuf *buf, int64_t value);
 
 /* The inside of a JSON string, without its quotes: escapes what JSON demands, DEL, U+2028 and U+2029. A byte that is
- * no valid UTF-8 becomes the four characters \xNN written as \\xNN in JSON, and a backslash that is followed by x in
- * the input is doubled in the value ("\x" reads "\\x"), so that two different byte strings never give the same text. */
+ * no valid UTF-8 becomes the four characters \xNN; backslashes right before such a byte or before an x are doubled, so that
+ * two different byte strings never give the same value (an even number of backslashes before an x is half as many and an x,
+ * an odd number ends in an invalid byte). */
 void strbuf_add_json_escaped(struct strbuf *buf, const char *text, size_t length);
 
 /* For a terminal or a log: control bytes (C0, DEL, C1), invalid UTF-8 and characters that change direction or hide

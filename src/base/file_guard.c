@@ -1,0 +1,148 @@
+#include "base/file_guard.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+/* One mapping. Free when begin is 0; reserved while begin is 1. */
+struct guard {
+    atomic_uintptr_t begin;
+    atomic_size_t size_bytes;
+};
+
+enum { GUARDS = 4096 };
+#define GUARD_RESERVED ((uintptr_t)1)
+
+static struct guard guards[GUARDS];
+static atomic_size_t guards_used; /* no slot at or beyond it has ever been used */
+static atomic_uint_fast64_t lost_pages;
+static struct sigaction action_before;
+static size_t page_bytes;
+static bool is_installed;
+static pthread_once_t install_once = PTHREAD_ONCE_INIT;
+
+/* Runs in the signal handler: atomics only. acquire: pairs with the release in file_guard_map(), so that a begin that is
+ * seen comes with its size. The mapping that faulted was published before this thread could have got its address. */
+static bool is_guarded(uintptr_t address)
+{
+    size_t used = atomic_load_explicit(&guards_used, memory_order_acquire);
+    for (size_t i = 0; i < used; i++) {
+        uintptr_t begin = atomic_load_explicit(&guards[i].begin, memory_order_acquire);
+        size_t size = atomic_load_explicit(&guards[i].size_bytes, memory_order_relaxed);
+        if (begin > GUARD_RESERVED && address >= begin && address - begin < size)
+            return true;
+    }
+    return false;
+}
+
+/* Async-signal-safe, returns true when the page reads as zeros from now on. mmap is a plain system call. */
+static bool replace_page(uintptr_t address)
+{
+    void *page = (void *)(address & ~(page_bytes - 1)); // NOLINT: an address from the kernel
+    void *got = mmap(page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (got == MAP_FAILED)
+        return false;
+    /* relaxed: a count */
+    atomic_fetch_add_explicit(&lost_pages, 1, memory_order_relaxed);
+    return true;
+}
+
+/* What would have happened without us. */
+static void pass_on(int signum, siginfo_t *info, void *context)
+{
+    if (action_before.sa_flags & SA_SIGINFO) {
+        action_before.sa_sigaction(signum, info, context);
+        return;
+    }
+    if (action_before.sa_handler == SIG_IGN && info->si_code <= 0)
+        return;
+    if (action_before.sa_handler != SIG_DFL && action_before.sa_handler != SIG_IGN) {
+        action_before.sa_handler(signum);
+        return;
+    }
+    /* The default: a fault happens again when we return; a signal that was sent has to be sent again. */
+    struct sigaction fatal = {.sa_handler = SIG_DFL};
+    sigaction(signum, &fatal, NULL);
+    if (info->si_code <= 0)
+        raise(signum);
+}
+
+static void on_sigbus(int signum, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    uintptr_t address = (uintptr_t)info->si_addr;
+    if (info->si_code != BUS_ADRERR || !is_guarded(address) || !replace_page(address))
+        pass_on(signum, info, context);
+    errno = saved_errno;
+}
+
+static void install(void)
+{
+    struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    sigemptyset(&action.sa_mask);
+    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    if (sigaction(SIGBUS, NULL, &action_before) < 0)
+        return;
+    is_installed = sigaction(SIGBUS, &action, NULL) == 0;
+}
+
+/* Takes a free slot, or NULL. */
+static struct guard *reserve(void)
+{
+    for (size_t i = 0; i < GUARDS; i++) {
+        uintptr_t free_slot = 0;
+        /* acquire on success: pairs with the release in file_guard_unmap(), so that we do not write the size before the
+         * last user of the slot has let it go */
+        if (!atomic_compare_exchange_strong_explicit(&guards[i].begin, &free_slot, GUARD_RESERVED,
+                                                     memory_order_acquire, memory_order_relaxed))
+            continue;
+        size_t used = atomic_load_explicit(&guards_used, memory_order_relaxed);
+        /* release: pairs with the acquire in is_guarded(); nothing else is published through it */
+        while (used < i + 1 &&
+               !atomic_compare_exchange_weak_explicit(&guards_used, &used, i + 1,
+                                                      memory_order_release, memory_order_relaxed))
+            ;
+        return &guards[i];
+    }
+    return NULL;
+}
+
+const void *file_guard_map(int fd, size_t size_bytes)
+{
+    pthread_once(&install_once, install);
+    struct guard *guard = is_installed ? reserve() : NULL;
+    if (!guard)
+        return NULL;
+    void *data = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    atomic_store_explicit(&guard->size_bytes, size_bytes, memory_order_relaxed);
+    /* release: pairs with the acquire in is_guarded() */
+    atomic_store_explicit(&guard->begin, data == MAP_FAILED ? 0 : (uintptr_t)data,
+                          memory_order_release);
+    return data == MAP_FAILED ? NULL : data;
+}
+
+void file_guard_unmap(const void *data, size_t size_bytes)
+{
+    for (size_t i = 0; i < GUARDS; i++) {
+        if (atomic_load_explicit(&guards[i].begin, memory_order_relaxed) != (uintptr_t)data)
+            continue;
+        /* Unmapped first: as long as the slot is ours no new mapping can be published in it. A fault cannot happen in
+         * between, for nobody may read a mapping that is being given back. */
+        munmap((void *)(uintptr_t)data, size_bytes);
+        /* release: pairs with the acquire in reserve() */
+        atomic_store_explicit(&guards[i].begin, 0, memory_order_release);
+        return;
+    }
+}
+
+uint64_t file_lost_pages(void)
+{
+    /* relaxed: a fault of this thread was counted in this thread, before it went on */
+    return atomic_load_explicit(&lost_pages, memory_order_relaxed);
+}
