@@ -1,0 +1,78 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "unwind/find_object.h"
+
+#include "unwind/stack_memory.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+extern __typeof(_dl_find_object) _dl_find_object __attribute__((weak));
+#endif
+
+void unwind_finder_init(struct unwind_finder *finder, struct unwind_snapshot *snapshot)
+{
+    finder->snapshot = snapshot;
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+    finder->dl_find_object = _dl_find_object;
+#else
+    finder->dl_find_object = NULL;
+#endif
+}
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+/* The first page of nearly every module is its ELF header with the program headers behind it. They are read anew each
+ * time (about ten cache lines, only when the rule cache missed): whatever is kept about a module can be wrong after a
+ * dlclose() that nobody told us of. */
+static int from_elf_header(const struct dl_find_object *object, struct unwind_module *out)
+{
+    const Elf64_Ehdr *ehdr = object->dlfo_map_start;
+    uint64_t size = (uint64_t)((char *)object->dlfo_map_end - (char *)object->dlfo_map_start);
+    if (size < 4096 || memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 ||
+        ehdr->e_ident[EI_CLASS] != ELFCLASS64 || ehdr->e_phentsize != sizeof(Elf64_Phdr) ||
+        ehdr->e_phoff > 4096 || ehdr->e_phoff % 8 != 0 ||
+        ehdr->e_phoff + (uint64_t)ehdr->e_phnum * sizeof(Elf64_Phdr) > 4096)
+        return -1;
+    const Elf64_Phdr *phdrs = (const Elf64_Phdr *)((const char *)ehdr + ehdr->e_phoff);
+    /* The bias follows from the segment with the header in it; the loader's own is in a struct that we need not trust. */
+    for (unsigned i = 0; i < ehdr->e_phnum; i++) {
+        if (phdrs[i].p_type != PT_LOAD || phdrs[i].p_offset != 0)
+            continue;
+        uint64_t bias = (uint64_t)(uintptr_t)ehdr - phdrs[i].p_vaddr;
+        if (unwind_module_from_phdrs(bias, phdrs, ehdr->e_phnum, out) < 0)
+            return -1;
+        return out->hdr_addr == (uint64_t)(uintptr_t)object->dlfo_eh_frame ? 0 : -1;
+    }
+    return -1;
+}
+
+static int from_libc(const struct unwind_finder *finder, uint64_t pc, struct unwind_module *out)
+{
+    struct dl_find_object object;
+    if (finder->dl_find_object((void *)(uintptr_t)pc, &object) != 0)
+        return -1;
+    if (from_elf_header(&object, out) == 0)
+        return 0;
+    if (finder->snapshot && unwind_snapshot_find(finder->snapshot, pc, out) == 0)
+        return 0;
+    /* A module without tables: its addresses are known all the same. */
+    *out = (struct unwind_module){
+        .start = (uint64_t)(uintptr_t)object.dlfo_map_start,
+        .end = (uint64_t)(uintptr_t)object.dlfo_map_end,
+    };
+    return 0;
+}
+#endif
+
+int unwind_finder_find(void *ctx, uint64_t pc, struct unwind_module *out)
+{
+    const struct unwind_finder *finder = ctx;
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+    if (finder->dl_find_object)
+        return from_libc(finder, pc, out);
+#endif
+    return finder->snapshot ? unwind_snapshot_find(finder->snapshot, pc, out) : -1;
+}

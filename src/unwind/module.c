@@ -1,0 +1,39 @@
+#include "unwind/module.h"
+
+static int holds(const Elf64_Phdr *segment, uint64_t vaddr, uint64_t size)
+{
+    return vaddr >= segment->p_vaddr && size <= segment->p_filesz &&
+           vaddr - segment->p_vaddr <= segment->p_filesz - size;
+}
+
+int unwind_module_from_phdrs(uint64_t bias, const Elf64_Phdr *phdrs, unsigned count,
+                             struct unwind_module *out)
+{
+    *out = (struct unwind_module){.start = UINT64_MAX};
+    const Elf64_Phdr *hdr = 0, *window = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const Elf64_Phdr *phdr = &phdrs[i];
+        if (phdr->p_type == PT_GNU_EH_FRAME)
+            hdr = phdr;
+        if (phdr->p_type != PT_LOAD || phdr->p_memsz == 0)
+            continue;
+        if (bias + phdr->p_vaddr < out->start)
+            out->start = bias + phdr->p_vaddr;
+        if (bias + phdr->p_vaddr + phdr->p_memsz > out->end)
+            out->end = bias + phdr->p_vaddr + phdr->p_memsz;
+    }
+    if (out->start >= out->end)
+        return -1;
+    /* The loaded part of the segment is mapped and readable for as long as the module is. */
+    for (unsigned i = 0; hdr && i < count; i++)
+        if (phdrs[i].p_type == PT_LOAD && (phdrs[i].p_flags & PF_R) &&
+            holds(&phdrs[i], hdr->p_vaddr, 4))
+            window = &phdrs[i];
+    if (!window || window->p_filesz > UINT32_MAX)
+        return -1;
+    out->bytes_addr = bias + window->p_vaddr;
+    out->bytes = (const uint8_t *)(uintptr_t)out->bytes_addr;
+    out->bytes_size = window->p_filesz;
+    out->hdr_addr = bias + hdr->p_vaddr;
+    return 0;
+}

@@ -1,0 +1,116 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "unwind/find_object.h"
+
+#include <link.h>
+#include <string.h>
+
+size_t unwind_snapshot_bytes(uint32_t capacity)
+{
+    return 2 * sizeof(struct unwind_module) * (size_t)capacity;
+}
+
+void unwind_snapshot_init(struct unwind_snapshot *snapshot, void *memory, uint32_t capacity)
+{
+    memset(snapshot, 0, sizeof *snapshot);
+    snapshot->tables[0] = memory;
+    snapshot->tables[1] = (struct unwind_module *)memory + capacity;
+    snapshot->capacity = capacity;
+}
+
+struct filling {
+    struct unwind_module *table;
+    uint32_t count, capacity, missed;
+};
+
+/* Insertion keeps the table sorted; a process has tens of modules, seldom hundreds. */
+static int add_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    struct filling *filling = arg;
+    struct unwind_module module;
+    (void)unwind_module_from_phdrs(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, &module);
+    if (module.start >= module.end)
+        return 0;
+    if (filling->count == filling->capacity) {
+        filling->missed++;
+        return 0;
+    }
+    uint32_t at = filling->count++;
+    for (; at > 0 && filling->table[at - 1].start > module.start; at--)
+        filling->table[at] = filling->table[at - 1];
+    filling->table[at] = module;
+    return 0;
+}
+
+static void refresh_once(struct unwind_snapshot *snapshot)
+{
+    uint32_t version = atomic_load_explicit(&snapshot->version, memory_order_relaxed);
+    uint32_t next = version + 1 ? version + 1 : 2; /* 0 is kept for "nothing yet" */
+    /* A reader still in this table, from two versions ago, checks the version after it has copied: the fence keeps our
+     * stores behind the version that it will then see as changed. */
+    atomic_thread_fence(memory_order_seq_cst);
+    struct filling filling = {snapshot->tables[next & 1], 0, snapshot->capacity, 0};
+    dl_iterate_phdr(add_module, &filling);
+    snapshot->counts[next & 1] = filling.count;
+    atomic_store_explicit(&snapshot->missed, filling.missed, memory_order_relaxed);
+    /* release: pairs with the acquire in unwind_snapshot_find(); the table is complete before it is named. */
+    atomic_store_explicit(&snapshot->version, next, memory_order_release);
+}
+
+void unwind_snapshot_refresh(struct unwind_snapshot *snapshot)
+{
+    /* Whoever raises the count from 0 works until it has served every caller that came meanwhile: no lock to wait for. */
+    uint32_t seen = atomic_fetch_add_explicit(&snapshot->writers, 1, memory_order_acq_rel);
+    if (seen != 0)
+        return;
+    seen = 1;
+    do
+        refresh_once(snapshot);
+    while (!atomic_compare_exchange_strong_explicit(&snapshot->writers, &seen, 0,
+                                                    memory_order_acq_rel, memory_order_acquire));
+}
+
+static int table_find(const struct unwind_module *table, uint32_t count, uint64_t pc,
+                      struct unwind_module *out)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (table[middle].start <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || pc >= table[low - 1].end)
+        return -1;
+    *out = table[low - 1];
+    return 0;
+}
+
+int unwind_snapshot_find(void *ctx, uint64_t pc, struct unwind_module *out)
+{
+    struct unwind_snapshot *snapshot = ctx;
+    /* Twice at most: a reader that two refreshes overtook starts again; a third time means that modules come and go
+     * faster than we can look, and the frame is given up. */
+    for (int try = 0; try < 2; try++) {
+        /* acquire: pairs with the release in refresh_once(). */
+        uint32_t version = atomic_load_explicit(&snapshot->version, memory_order_acquire);
+        if (version == 0)
+            return -1;
+        uint32_t count = snapshot->counts[version & 1];
+        if (count > snapshot->capacity)
+            continue;
+        struct unwind_module module;
+        int found = table_find(snapshot->tables[version & 1], count, pc, &module);
+        /* The copy came before this load: only when no second refresh had begun is it whole. */
+        atomic_thread_fence(memory_order_acquire);
+        if (atomic_load_explicit(&snapshot->version, memory_order_relaxed) != version)
+            continue;
+        if (found == 0)
+            *out = module;
+        return found;
+    }
+    return -1;
+}
