@@ -23,8 +23,7 @@ int array_grow_(void **items, size_t *capacity, size_t count, size_t item_bytes)
 }
 
 /* Room for n more. */
-static int array_make_room(void **items, size_t count, size_t *capacity, size_t item_bytes,
-                           size_t n)
+static int array_make_room(void **items, size_t count, size_t *capacity, size_t item_bytes, size_t n)
 {
     if (n > SIZE_MAX - count)
         return LAM_E_NOMEM;

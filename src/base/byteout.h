@@ -18,16 +18,17 @@ struct byteout {
     byteout_fn write;
     void *ctx;
     int fd;
-    int failed;            /* the first failure's code, 0 while there is none */
-    int errnum;            /* its errno, 0 when it came from a callback */
+    int failed; /* the first failure's code, 0 while there is none */
+    int errnum; /* its errno, 0 when it came from a callback */
     size_t used;
-    uint64_t total_bytes;  /* given to write so far; byteout_offset() adds what is still buffered */
+    uint64_t total_bytes; /* given to write so far; byteout_offset() adds what is still buffered */
     char buffer[32768];
 };
 
 void byteout_init(struct byteout *out, byteout_fn write, void *ctx);
-void byteout_init_file(struct byteout *out, FILE *file); /* file stays the caller's; byteout_flush() flushes it too */
-void byteout_init_fd(struct byteout *out, int fd);       /* fd stays the caller's */
+void byteout_init_file(struct byteout *out,
+                       FILE *file); /* file stays the caller's; byteout_flush() flushes it too */
+void byteout_init_fd(struct byteout *out, int fd); /* fd stays the caller's */
 void byteout_init_strbuf(struct byteout *out, struct strbuf *buf);
 
 void byteout_write(struct byteout *out, const void *bytes, size_t length);

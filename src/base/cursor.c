@@ -48,7 +48,8 @@ int64_t cursor_sleb(struct cursor *cur)
 
 const char *cursor_str(struct cursor *cur, size_t *length)
 {
-    const uint8_t *nul = cur->failed || !cursor_left(cur) ? NULL : memchr(cur->at, 0, cursor_left(cur));
+    const uint8_t *nul =
+        cur->failed || !cursor_left(cur) ? NULL : memchr(cur->at, 0, cursor_left(cur));
     if (!nul) {
         cursor_fail(cur);
         if (length)

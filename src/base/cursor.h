@@ -12,8 +12,8 @@ struct cursor {
     const uint8_t *begin;
     const uint8_t *at;
     const uint8_t *end;
-    bool failed;    /* something was asked for beyond the end; at == end from then on */
-    bool is_big;    /* integers are big-endian */
+    bool failed; /* something was asked for beyond the end; at == end from then on */
+    bool is_big; /* integers are big-endian */
 };
 
 static inline struct cursor cursor_over(const void *bytes, size_t length)

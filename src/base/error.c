@@ -113,10 +113,10 @@ int lam_code_from_errno(int errnum)
         int errnum;
         int code;
     } rows[] = {
-        {ENOENT, LAM_E_NOTFOUND}, {ENOTDIR, LAM_E_NOTFOUND}, {ESRCH, LAM_E_NOTFOUND},
-        {EACCES, LAM_E_PERM},     {EPERM, LAM_E_PERM},       {EROFS, LAM_E_PERM},
-        {EEXIST, LAM_E_EXISTS},   {ENOTEMPTY, LAM_E_EXISTS}, {ENOSPC, LAM_E_FULL},
-        {EDQUOT, LAM_E_FULL},     {EFBIG, LAM_E_FULL},       {ENOMEM, LAM_E_NOMEM},
+        {ENOENT, LAM_E_NOTFOUND}, {ENOTDIR, LAM_E_NOTFOUND},   {ESRCH, LAM_E_NOTFOUND},
+        {EACCES, LAM_E_PERM},     {EPERM, LAM_E_PERM},         {EROFS, LAM_E_PERM},
+        {EEXIST, LAM_E_EXISTS},   {ENOTEMPTY, LAM_E_EXISTS},   {ENOSPC, LAM_E_FULL},
+        {EDQUOT, LAM_E_FULL},     {EFBIG, LAM_E_FULL},         {ENOMEM, LAM_E_NOMEM},
         {EBUSY, LAM_E_BUSY},      {ENOSYS, LAM_E_UNSUPPORTED},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

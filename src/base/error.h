@@ -8,20 +8,20 @@
 #include <stdint.h>
 
 /* name, value, text. Values never change once released. */
-#define LAM_ERRORS(X)                                  \
-    X(NOMEM, -1, "out of memory")                      \
-    X(INVAL, -2, "argument out of range")              \
-    X(CORRUPT, -3, "input breaks its format")          \
-    X(FULL, -4, "no space left")                       \
-    X(IO, -5, "input or output failed")                \
-    X(NOTFOUND, -6, "not found")                       \
-    X(UNSUPPORTED, -7, "not supported")                \
-    X(EXISTS, -8, "exists already")                    \
-    X(PERM, -9, "not permitted")                       \
-    X(TOOBIG, -10, "too big")                          \
-    X(CANCELLED, -11, "cancelled")                     \
-    X(USAGE, -12, "wrong use of the command")          \
-    X(TRUNCATED, -13, "input ends too early")          \
+#define LAM_ERRORS(X)                         \
+    X(NOMEM, -1, "out of memory")             \
+    X(INVAL, -2, "argument out of range")     \
+    X(CORRUPT, -3, "input breaks its format") \
+    X(FULL, -4, "no space left")              \
+    X(IO, -5, "input or output failed")       \
+    X(NOTFOUND, -6, "not found")              \
+    X(UNSUPPORTED, -7, "not supported")       \
+    X(EXISTS, -8, "exists already")           \
+    X(PERM, -9, "not permitted")              \
+    X(TOOBIG, -10, "too big")                 \
+    X(CANCELLED, -11, "cancelled")            \
+    X(USAGE, -12, "wrong use of the command") \
+    X(TRUNCATED, -13, "input ends too early") \
     X(BUSY, -14, "in use by another")
 
 enum lam_code {
@@ -39,12 +39,16 @@ struct lam_error {
     char msg[256];   /* one line, what and where; control bytes are escaped as \n, \t or \xNN */
 };
 
-#define LAM_ERROR_INIT {.code = LAM_OK, .offset = LAM_NO_OFFSET}
+#define LAM_ERROR_INIT                          \
+    {                                           \
+        .code = LAM_OK, .offset = LAM_NO_OFFSET \
+    }
 
 /* Describes a failure and returns its code, so that `return lam_error_set(err, LAM_E_IO, "…")` is one statement.
  * err may be NULL. A text that does not fit is cut and ends in "..."; it is never cut inside a UTF-8 character.
  * errno is left as it was. Arguments may point into err->msg (to put a prefix before the text). */
-int lam_error_set(struct lam_error *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int lam_error_set(struct lam_error *err, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The same with a byte offset into the input. */
 int lam_error_at(struct lam_error *err, int code, uint64_t offset, const char *fmt, ...)
@@ -56,7 +60,8 @@ int lam_error_vset(struct lam_error *err, int code, uint64_t offset, const char 
 
 /* Describes a failed system call: "<fmt>: <strerror(errnum)>". The code follows errnum: ENOENT is NOTFOUND, EACCES and
  * EPERM are PERM, EEXIST is EXISTS, ENOSPC, EDQUOT and EFBIG are FULL, ENOMEM is NOMEM, the rest is IO. */
-int lam_error_errno(struct lam_error *err, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int lam_error_errno(struct lam_error *err, int errnum, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The code that lam_error_errno() gives for errnum. */
 int lam_code_from_errno(int errnum);

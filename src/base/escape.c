@@ -31,7 +31,8 @@ static void add_json_ascii(struct strbuf *buf, unsigned char c)
     static const struct {
         char c;
         char escape[3];
-    } rows[] = {{'"', "\\\""}, {'\b', "\\b"}, {'\f', "\\f"}, {'\n', "\\n"}, {'\r', "\\r"}, {'\t', "\\t"}};
+    } rows[] = {{'"', "\\\""}, {'\b', "\\b"}, {'\f', "\\f"},
+                {'\n', "\\n"}, {'\r', "\\r"}, {'\t', "\\t"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (c == rows[i].c) {
             strbuf_add_bytes(buf, rows[i].escape, 2);

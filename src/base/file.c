@@ -98,13 +98,11 @@ int file_read_all_fd(int fd, const char *name, size_t limit, char **data, size_t
         limit = PTRDIFF_MAX - 2;
     size_t hint = S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size : 0;
     if (hint > limit)
-        return lam_error_set(err, LAM_E_TOOBIG, "%s: larger than %zu bytes", show(name).text,
-                             limit);
+        return lam_error_set(err, LAM_E_TOOBIG, "%s: larger than %zu bytes", show(name).text, limit);
     return read_to_end(fd, name, limit, hint, data, length, err);
 }
 
-int file_read_all(const char *path, size_t limit, char **data, size_t *length,
-                  struct lam_error *err)
+int file_read_all(const char *path, size_t limit, char **data, size_t *length, struct lam_error *err)
 {
     int fd;
     int rc = open_to_read(path, &fd, err);
@@ -162,8 +160,7 @@ void file_unmap(struct file_map *map)
     *map = (struct file_map){0};
 }
 
-int file_write_fd(int fd, const void *data, size_t length, const char *name,
-                  struct lam_error *err)
+int file_write_fd(int fd, const void *data, size_t length, const char *name, struct lam_error *err)
 {
     const char *at = data;
     while (length) {

@@ -21,8 +21,9 @@ struct file_map {
  * the lost pages of our mappings by zeros, counts them (file_lost_pages) and passes on every other SIGBUS.
  * Codes: NOTFOUND, PERM, IO, NOMEM, TOOBIG; UNSUPPORTED for a directory. Threads: any. */
 int file_map(const char *path, struct file_map *map, struct lam_error *err);
-int file_map_fd(int fd, const char *name, struct file_map *map, struct lam_error *err); /* fd stays the caller's */
-void file_unmap(struct file_map *map); /* an all-zero map is fine; all-zero afterwards */
+int file_map_fd(int fd, const char *name, struct file_map *map,
+                struct lam_error *err); /* fd stays the caller's */
+void file_unmap(struct file_map *map);  /* an all-zero map is fine; all-zero afterwards */
 
 /* Pages of mapped files that vanished under us so far, in the whole process. A reader that sees it grow while it reads
  * knows that its input shrank. */
@@ -30,7 +31,8 @@ uint64_t file_lost_pages(void);
 
 /* Reads a whole file of at most limit bytes (more is TOOBIG) into memory for mem_free(); a NUL follows, uncounted. */
 int file_read_all(const char *path, size_t limit, char **data, size_t *length, struct lam_error *err);
-int file_read_all_fd(int fd, const char *name, size_t limit, char **data, size_t *length, struct lam_error *err);
+int file_read_all_fd(int fd, const char *name, size_t limit, char **data, size_t *length,
+                     struct lam_error *err);
 
 /* Writes the file anew in one step: a temporary file beside it, then rename; readers see the old or the new one.
  * A new file gets 0666 less the umask, an old one keeps its mode; a symbolic link keeps being one; a device or a pipe is

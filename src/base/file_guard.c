@@ -84,7 +84,8 @@ static void on_sigbus(int signum, siginfo_t *info, void *context)
 
 static void install(void)
 {
-    struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    struct sigaction action = {.sa_sigaction = on_sigbus,
+                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     sigemptyset(&action.sa_mask);
     page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     if (sigaction(SIGBUS, NULL, &action_before) < 0)
@@ -132,8 +133,9 @@ void file_guard_unmap(const void *data, size_t size_bytes)
     for (size_t i = 0; i < GUARDS; i++) {
         if (atomic_load_explicit(&guards[i].begin, memory_order_relaxed) != (uintptr_t)data)
             continue;
-        /* Unmapped first: as long as the slot is ours no new mapping can be published in it. A fault cannot happen in
-         * between, for nobody may read a mapping that is being given back. */
+        /* The address leaves the table before another thread's mapping can get it, the slot becomes free after. relaxed:
+         * nobody may read a mapping that is being given back, so no fault needs it in between. */
+        atomic_store_explicit(&guards[i].begin, GUARD_RESERVED, memory_order_relaxed);
         munmap((void *)(uintptr_t)data, size_bytes);
         /* release: pairs with the acquire in reserve() */
         atomic_store_explicit(&guards[i].begin, 0, memory_order_release);

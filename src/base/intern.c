@@ -20,8 +20,7 @@ static uint32_t hash_of(const char *text, size_t length)
 }
 
 /* The slot that holds the text, or the free one where the probe ends. */
-static uint32_t *find_slot(const struct intern *intern, const char *text, size_t length,
-                           uint32_t hash)
+static uint32_t *find_slot(const struct intern *intern, const char *text, size_t length, uint32_t hash)
 {
     uint32_t at = hash & intern->mask;
     for (;; at = (at + 1) & intern->mask) {
@@ -29,8 +28,7 @@ static uint32_t *find_slot(const struct intern *intern, const char *text, size_t
         if (!*slot)
             return slot;
         const struct intern_entry *entry = &intern->entries[*slot - 1];
-        if (entry->hash == hash && entry->length == length &&
-            memcmp(entry->text, text, length) == 0)
+        if (entry->hash == hash && entry->length == length && memcmp(entry->text, text, length) == 0)
             return slot;
     }
 }

@@ -8,8 +8,8 @@
 
 #include "base/arena.h"
 
-#define INTERN_EMPTY 0u            /* the id of the empty string, present from the start */
-#define INTERN_NONE UINT32_MAX     /* never an id */
+#define INTERN_EMPTY 0u         /* the id of the empty string, present from the start */
+#define INTERN_NONE  UINT32_MAX /* never an id */
 
 struct intern_entry;
 

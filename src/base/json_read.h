@@ -40,10 +40,10 @@ typedef int (*json_read_fn)(void *ctx, void *buffer, size_t capacity, size_t *go
 #define JSON_MAX_DEPTH 1024u
 
 struct json_options {
-    uint32_t max_depth;      /* 1 to JSON_MAX_DEPTH; 0 is 512. Deeper nesting is LAM_E_TOOBIG. */
+    uint32_t max_depth; /* 1 to JSON_MAX_DEPTH; 0 is 512. Deeper nesting is LAM_E_TOOBIG. */
     size_t max_string_bytes; /* 0 is 1 GiB; a longer key, string or number is LAM_E_TOOBIG (streams only) */
-    bool allow_many;         /* several values one after another (JSON lines); JSON_DONE after the last */
-    bool allow_bytes;        /* invalid UTF-8 in strings is handed on as it is, and a lone \uD800–\uDFFF as its three
+    bool allow_many; /* several values one after another (JSON lines); JSON_DONE after the last */
+    bool allow_bytes; /* invalid UTF-8 in strings is handed on as it is, and a lone \uD800–\uDFFF as its three
                                 bytes; else both are LAM_E_CORRUPT */
 };
 
@@ -67,13 +67,14 @@ struct json_reader {
     uint64_t base_offset; /* in the input, of *base */
     uint8_t *buffer;      /* of a stream */
     size_t buffer_bytes;
-    uint8_t *scratch;     /* strings with escapes */
+    uint8_t *scratch; /* strings with escapes */
     size_t scratch_bytes;
     json_read_fn read;
     void *ctx;
     struct json_options options;
     int failed;
     const char *reason;
+    const char *found; /* what stood there instead, or NULL */
     uint64_t fail_offset;
     uint8_t expect;
     bool is_eof;
@@ -82,17 +83,20 @@ struct json_reader {
 
 /* Opens over memory, which stays the caller's and must stay in place; strings without escapes point into it.
  * options may be NULL. A UTF-8 byte order mark at the start is skipped. */
-void json_open_memory(struct json_reader *json, const void *bytes, size_t length, const struct json_options *options);
+void json_open_memory(struct json_reader *json, const void *bytes, size_t length,
+                      const struct json_options *options);
 
 /* Opens over a callback. Returns LAM_OK or LAM_E_NOMEM (then json_close is not needed, but harmless). */
-int json_open_stream(struct json_reader *json, json_read_fn read, void *ctx, const struct json_options *options);
+int json_open_stream(struct json_reader *json, json_read_fn read, void *ctx,
+                     const struct json_options *options);
 
 /* A json_read_fn over a descriptor: ctx is a pointer to an int. */
 int json_read_from_fd(void *ctx, void *buffer, size_t capacity, size_t *got);
 
 void json_close(struct json_reader *json);
 
-/* The next event (JSON_DONE is 0), or a negative code: CORRUPT, TRUNCATED (the input ended inside a value), TOOBIG, NOMEM,
+/* The next event (JSON_DONE is 0), or a negative code: CORRUPT (also a number beyond the range of
+ * double), TRUNCATED (the input ended inside a value), TOOBIG, NOMEM,
  * or the callback's. */
 int json_next(struct json_reader *json);
 
@@ -121,13 +125,13 @@ int json_skip_rest(struct json_reader *json);
 int json_skip_value(struct json_reader *json);
 
 /* Shorthands that read the next event and demand a kind; another kind is LAM_E_CORRUPT with a reason that names both. */
-int json_enter_object(struct json_reader *json);                     /* JSON_OBJECT_BEGIN */
-int json_enter_array(struct json_reader *json);                      /* JSON_ARRAY_BEGIN */
-int json_next_key(struct json_reader *json);                         /* 1: a key, 0: the object's end */
+int json_enter_object(struct json_reader *json); /* JSON_OBJECT_BEGIN */
+int json_enter_array(struct json_reader *json);  /* JSON_ARRAY_BEGIN */
+int json_next_key(struct json_reader *json);     /* 1: a key, 0: the object's end */
 int json_read_text(struct json_reader *json, const char **text, size_t *length);
 int json_read_u64(struct json_reader *json, uint64_t *value);
 int json_read_i64(struct json_reader *json, int64_t *value);
-int json_read_double(struct json_reader *json, double *value);       /* null reads as NaN */
+int json_read_double(struct json_reader *json, double *value); /* null reads as NaN */
 int json_read_bool(struct json_reader *json, bool *value);
 
 /* The next element of an array: 1 and the event in json->event (a value has been begun), 0 at the array's end. */

@@ -25,7 +25,7 @@
 struct json_writer {
     struct byteout *out;
     uint32_t depth;
-    uint32_t indent;  /* spaces a level; 0 is all in one line */
+    uint32_t indent; /* spaces a level; 0 is all in one line */
     int failed;
     bool needs_comma; /* something stands before us on this level */
     bool has_key;
@@ -49,8 +49,10 @@ void json_put_str_n(struct json_writer *json, const char *text, size_t length);
 
 void json_put_u64(struct json_writer *json, uint64_t value);
 void json_put_i64(struct json_writer *json, int64_t value);
-void json_put_double(struct json_writer *json, double value);             /* shortest that reads back; NaN, inf: null */
-void json_put_fixed(struct json_writer *json, double value, int decimals); /* 0 to 9 decimals, trailing zeros dropped */
+void json_put_double(struct json_writer *json,
+                     double value); /* shortest that reads back; NaN, inf: null */
+void json_put_fixed(struct json_writer *json, double value,
+                    int decimals); /* 0 to 9 decimals, trailing zeros dropped */
 void json_put_bool(struct json_writer *json, bool value);
 void json_put_null(struct json_writer *json);
 

@@ -57,8 +57,7 @@ static int rehash(struct map *map, size_t slots)
         grown.used++;
     }
     if (map->slots)
-        memcpy(grown.slots + slots, map->slots + map->mask + 1,
-               EXTRA_COUNT * sizeof *grown.slots);
+        memcpy(grown.slots + slots, map->slots + map->mask + 1, EXTRA_COUNT * sizeof *grown.slots);
     mem_free(map->slots);
     *map = grown;
     return LAM_OK;

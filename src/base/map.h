@@ -11,9 +11,9 @@ struct map_slot;
 /* All-zero is an empty, valid map. Every key and every value is allowed. One writer, or any number of readers. */
 struct map {
     struct map_slot *slots;
-    size_t mask;     /* slots - 1; a power of two minus 1 */
-    size_t count;    /* keys present */
-    size_t used;     /* slots taken, tomb stones of removed keys included */
+    size_t mask;  /* slots - 1; a power of two minus 1 */
+    size_t count; /* keys present */
+    size_t used;  /* slots taken, tomb stones of removed keys included */
 };
 
 /* Sets key to value, replacing what was there. LAM_OK or LAM_E_NOMEM (map unchanged). */

@@ -48,9 +48,9 @@ typedef int (*option_parse_fn)(void *target, const char *text, struct lam_error 
 
 struct option_row {
     const char *long_name; /* without dashes; NULL together with a short_name of 0 ends the rows (not for a heading) */
-    char short_name;       /* 0: none */
-    const char *arg_name;  /* "DIR"; NULL for flags */
-    const char *help;      /* one line, without a full stop; wrapped by the printer */
+    char short_name;      /* 0: none */
+    const char *arg_name; /* "DIR"; NULL for flags */
+    const char *help;     /* one line, without a full stop; wrapped by the printer */
     enum option_kind kind;
     void *target;
     const char *const *choices; /* OPTION_CHOICE: names, ended by NULL */
@@ -58,10 +58,10 @@ struct option_row {
 };
 
 struct option_spec {
-    const char *command;   /* "lamella record" */
-    const char *operands;  /* "RECORDING", for the usage line; NULL when there are none */
-    const char *about;     /* one or more sentences */
-    const char *example;   /* one or more lines, each a command */
+    const char *command;  /* "lamella record" */
+    const char *operands; /* "RECORDING", for the usage line; NULL when there are none */
+    const char *about;    /* one or more sentences */
+    const char *example;  /* one or more lines, each a command */
     const struct option_row *rows;
     bool stops_at_operand; /* what follows the first operand is not ours */
     size_t min_operands;
@@ -80,8 +80,8 @@ struct option_operands {
  * latter unless a row uses it) came first. LAM_E_USAGE with one line that names the option and what it takes; a mistyped
  * name gets the nearest one as advice. LAM_E_NOMEM.
  * Options that come twice: the last one counts. Targets may have been changed when it fails. */
-int options_parse(const struct option_spec *spec, int argc, char *const *argv, struct option_operands *rest,
-                  struct lam_error *err);
+int options_parse(const struct option_spec *spec, int argc, char *const *argv,
+                  struct option_operands *rest, struct lam_error *err);
 void option_operands_free(struct option_operands *rest);
 
 /* The text of --help, 80 columns: usage, about, options, example. */

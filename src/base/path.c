@@ -24,7 +24,7 @@ static enum dir_kind kind_of_mode(mode_t mode)
 static enum dir_kind kind_of_entry(int fd, const struct dirent *entry)
 {
     if (entry->d_type != DT_UNKNOWN)
-        return kind_of_mode(DTTOIF(entry->d_type));
+        return kind_of_mode((mode_t)DTTOIF((mode_t)entry->d_type));
     struct stat st;
     if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return DIR_KIND_OTHER;
@@ -76,8 +76,7 @@ int dir_list(const char *path, struct dir_entries *out, struct lam_error *err)
 
 void dir_entries_free(struct dir_entries *entries)
 {
-    array_each(entries, entry)
-        mem_free(entry->name);
+    array_each(entries, entry) mem_free(entry->name);
     array_free(entries);
 }
 

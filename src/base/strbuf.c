@@ -1,13 +1,11 @@
 #include "base/strbuf.h"
 
-#include <inttypes.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 
 /* Room for length more bytes and the NUL; NULL (and failed) when there is none. */
 static char *make_room(struct strbuf *buf, size_t length)
@@ -117,20 +115,6 @@ void strbuf_add_i64(struct strbuf *buf, int64_t value)
     strbuf_add_u64(buf, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-/* printf writes the locale's decimal point; figures here are the same everywhere. */
-static void fix_point(char *text)
-{
-    const char *point = localeconv()->decimal_point;
-    if (point[0] == '.' || !point[0])
-        return;
-    char *at = strstr(text, point);
-    if (!at)
-        return;
-    size_t length = strlen(point);
-    *at = '.';
-    memmove(at + 1, at + length, strlen(at + length) + 1);
-}
-
 void strbuf_add_double(struct strbuf *buf, double value)
 {
     char text[64];
@@ -149,10 +133,11 @@ void strbuf_add_double(struct strbuf *buf, double value)
     /* 15 digits suffice for what people wrote, 17 for every double. */
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
+        number_fix_point(text);
+        struct number back;
+        if (number_parse(text, strlen(text), &back) && back.value == value)
             break;
     }
-    fix_point(text);
     strbuf_add(buf, text);
 }
 

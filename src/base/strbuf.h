@@ -22,7 +22,8 @@ void strbuf_add_bytes(struct strbuf *buf, const void *bytes, size_t length);
 void strbuf_add_char(struct strbuf *buf, char c);
 void strbuf_add_fill(struct strbuf *buf, char c, size_t times);
 void strbuf_addf(struct strbuf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void strbuf_addv(struct strbuf *buf, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
+void strbuf_addv(struct strbuf *buf, const char *fmt, va_list args)
+    __attribute__((format(printf, 2, 0)));
 void strbuf_add_u64(struct strbuf *buf, uint64_t value);
 void strbuf_add_i64(struct strbuf *buf, int64_t value);
 

@@ -27,7 +27,16 @@ struct term {
 };
 struct term term_of(FILE *file);
 
-enum text_style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_RED, STYLE_GREEN, STYLE_YELLOW, STYLE_BLUE, STYLE_COUNT };
+enum text_style {
+    STYLE_PLAIN,
+    STYLE_BOLD,
+    STYLE_DIM,
+    STYLE_RED,
+    STYLE_GREEN,
+    STYLE_YELLOW,
+    STYLE_BLUE,
+    STYLE_COUNT
+};
 
 /* Adds text in a style: escape sequences only when term has colour. The text is made printable first. */
 void style_add(struct strbuf *buf, const struct term *term, enum text_style style, const char *text);
@@ -58,7 +67,8 @@ struct table {
 };
 
 /* Adds a column; all come before the first cell. */
-void table_column(struct table *table, const char *header, enum table_align align, unsigned max_columns);
+void table_column(struct table *table, const char *header, enum table_align align,
+                  unsigned max_columns);
 
 /* Adds the next cell, from left to right and row after row. Control bytes and invalid UTF-8 are made printable. NULL is an
  * empty cell. */

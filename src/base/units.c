@@ -1,13 +1,12 @@
 #include "base/units.h"
 
-#include <errno.h>
-#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/number.h"
 
 static const struct unit_text not_measured = {"-"};
 
@@ -19,13 +18,7 @@ __attribute__((format(printf, 1, 2))) static struct unit_text format(const char 
     va_start(args, fmt);
     vsnprintf(out.text, sizeof out.text, fmt, args);
     va_end(args);
-    const char *point = localeconv()->decimal_point;
-    char *at = point[0] && point[0] != '.' ? strstr(out.text, point) : NULL;
-    if (at) {
-        size_t length = strlen(point);
-        *at = '.';
-        memmove(at + 1, at + length, strlen(at + length) + 1);
-    }
+    number_fix_point(out.text);
     return out;
 }
 
@@ -44,8 +37,11 @@ static struct unit_text scaled_seconds(double seconds)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double value = seconds / rows[i].unit;
         if (value < 999.5)
-            return format("%.*f %s", i == 0 || value >= 99.95 ? 0 : value < 9.995 ? 2 : 1, value,
-                          rows[i].name);
+            return format("%.*f %s",
+                          i == 0 || value >= 99.95 ? 0
+                          : value < 9.995          ? 2
+                                                   : 1,
+                          value, rows[i].name);
     }
     return format("%.*f s", seconds < 9.995 ? 2 : 1, seconds);
 }
@@ -72,8 +68,7 @@ struct unit_text unit_seconds(double seconds)
 }
 
 /* value in units of 1000^n with three digits; names[0] is for what is below 1000. */
-static struct unit_text scaled(double value, const char *const *names, size_t count,
-                               const char *space)
+static struct unit_text scaled(double value, const char *const *names, size_t count, const char *space)
 {
     double magnitude = fabs(value);
     if (magnitude < 999.5)
@@ -177,29 +172,27 @@ struct unit_text unit_date(int64_t unix_seconds)
     return out;
 }
 
-/* Reads a plain decimal number ("12", "1.5", "1e3") at the start of text. Returns what follows, NULL when there is none. */
+/* Reads a plain decimal number ("12", "1.5", "1e3", ".5") at the start of text. Returns what follows, NULL when there is
+ * none. */
 static const char *parse_number(const char *text, double *value)
 {
-    char copy[64];
-    size_t length = strspn(text, "0123456789.");
-    /* An exponent belongs to the number only with digits behind it: "1e" is no number, "1E" might be a unit. */
-    if (length && (text[length] == 'e' || text[length] == 'E')) {
-        size_t sign = text[length + 1] == '+' || text[length + 1] == '-';
-        size_t digits = strspn(text + length + 1 + sign, "0123456789");
-        length += digits ? 1 + sign + digits : 0;
-    }
-    if (!length || length >= sizeof copy || !strpbrk(text, "0123456789"))
+    char copy[64] = "0";
+    size_t length = strspn(text, "0123456789.eE+-");
+    /* The grammar of number_parse() has no ".5", "5.", "007", and no number ends in its "e". */
+    const char *digits = text + strspn(text, "0");
+    size_t zeros = (size_t)(digits - text);
+    size_t skipped = zeros && digits[0] >= '1' && digits[0] <= '9' ? zeros : 0;
+    bool needs_zero = text[0] == '.';
+    if (!length || length - skipped + 1 >= sizeof copy || text[0] == '-' || text[0] == '+')
         return NULL;
-    memcpy(copy, text, length);
-    copy[length] = 0;
-    /* strtod reads the locale's point. */
-    const char *point = localeconv()->decimal_point;
-    char *dot = strchr(copy, '.');
-    if (dot && strlen(point) == 1)
-        *dot = point[0];
-    char *end;
-    *value = strtod(copy, &end);
-    return *end || end == copy || !isfinite(*value) ? NULL : text + length;
+    memcpy(copy + needs_zero, text + skipped, length - skipped);
+    copy[needs_zero + length - skipped] = 0;
+    struct number number;
+    size_t taken = number_parse(copy, needs_zero + length - skipped, &number);
+    if (!taken || !isfinite(number.value))
+        return NULL;
+    *value = number.value;
+    return text + skipped + taken - needs_zero;
 }
 
 struct unit_factor {
@@ -221,8 +214,8 @@ static double factor_of(const char *text, const struct unit_factor *rows)
 bool unit_parse_seconds(const char *text, double *seconds)
 {
     static const struct unit_factor rows[] = {
-        {"", 1},    {"s", 1},     {"ms", 1e-3}, {"us", 1e-6},   {"µs", 1e-6}, {"ns", 1e-9},
-        {"m", 60.}, {"min", 60.}, {"h", 3600.}, {"d", 86400.},  {NULL, 0},
+        {"", 1},    {"s", 1},     {"ms", 1e-3}, {"us", 1e-6},  {"µs", 1e-6}, {"ns", 1e-9},
+        {"m", 60.}, {"min", 60.}, {"h", 3600.}, {"d", 86400.}, {NULL, 0},
     };
     double value;
     const char *rest = parse_number(text, &value);
@@ -236,9 +229,9 @@ bool unit_parse_seconds(const char *text, double *seconds)
 bool unit_parse_bytes(const char *text, uint64_t *bytes)
 {
     static const struct unit_factor rows[] = {
-        {"", 1},       {"B", 1},      {"k", 1e3},       {"K", 1e3},       {"kB", 1e3},
-        {"KB", 1e3},   {"M", 1e6},    {"MB", 1e6},      {"G", 1e9},       {"GB", 1e9},
-        {"T", 1e12},   {"TB", 1e12},  {"Ki", 0x1p10},   {"KiB", 0x1p10},  {"Mi", 0x1p20},
+        {"", 1},         {"B", 1},       {"k", 1e3},      {"K", 1e3},      {"kB", 1e3},
+        {"KB", 1e3},     {"M", 1e6},     {"MB", 1e6},     {"G", 1e9},      {"GB", 1e9},
+        {"T", 1e12},     {"TB", 1e12},   {"Ki", 0x1p10},  {"KiB", 0x1p10}, {"Mi", 0x1p20},
         {"MiB", 0x1p20}, {"Gi", 0x1p30}, {"GiB", 0x1p30}, {"Ti", 0x1p40},  {"TiB", 0x1p40},
         {NULL, 0},
     };
