@@ -34,7 +34,7 @@ enum {
     CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
-/* An FDE's program is bounded by its length; this bounds a damaged length. The longest of librustc_driver has 30,000. */
+/* A program is bounded by its record; this bounds a damaged length. The longest met, in cc1, has 13,361. */
 enum { MAX_INSTRUCTIONS = 1 << 18 };
 
 /* A rule for a column that is not kept (vector and floating point registers, aarch64's signing state) is read over. */

@@ -1,5 +1,7 @@
 #include "unwind/module.h"
 
+#include <string.h>
+
 static int holds(const Elf64_Phdr *segment, uint64_t vaddr, uint64_t size)
 {
     return vaddr >= segment->p_vaddr && size <= segment->p_filesz &&
@@ -36,4 +38,34 @@ int unwind_module_from_phdrs(uint64_t bias, const Elf64_Phdr *phdrs, unsigned co
     out->bytes_size = window->p_filesz;
     out->hdr_addr = bias + hdr->p_vaddr;
     return 0;
+}
+
+int unwind_module_from_file(const uint8_t *file, uint64_t size, uint64_t bias,
+                            struct unwind_module *out)
+{
+    Elf64_Ehdr ehdr;
+    *out = (struct unwind_module){0};
+    if (size < sizeof ehdr)
+        return -1;
+    memcpy(&ehdr, file, sizeof ehdr);
+    if (memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 || ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
+        ehdr.e_ident[EI_DATA] != ELFDATA2LSB || ehdr.e_phentsize != sizeof(Elf64_Phdr) ||
+        ehdr.e_phoff % 8 != 0 || ehdr.e_phoff > size ||
+        (size - ehdr.e_phoff) / sizeof(Elf64_Phdr) < ehdr.e_phnum)
+        return -1;
+    const Elf64_Phdr *phdrs = (const Elf64_Phdr *)(const void *)(file + ehdr.e_phoff);
+    if (unwind_module_from_phdrs(bias, phdrs, ehdr.e_phnum, out) < 0)
+        return -1;
+    for (unsigned i = 0; i < ehdr.e_phnum; i++) {
+        if (phdrs[i].p_type != PT_LOAD || bias + phdrs[i].p_vaddr != out->bytes_addr ||
+            phdrs[i].p_filesz != out->bytes_size)
+            continue;
+        if (phdrs[i].p_offset > size || size - phdrs[i].p_offset < phdrs[i].p_filesz)
+            break;
+        out->bytes = file + phdrs[i].p_offset;
+        return 0;
+    }
+    out->hdr_addr = 0;
+    out->bytes = NULL;
+    return -1;
 }

@@ -28,4 +28,9 @@ typedef int unwind_find_module(void *ctx, uint64_t pc, struct unwind_module *out
 int unwind_module_from_phdrs(uint64_t bias, const Elf64_Phdr *phdrs, unsigned count,
                              struct unwind_module *out);
 
+/* From an ELF file's bytes, mapped whole, for a stack of another process in which it lay at bias. The same outcomes;
+ * whatever the file says, nothing outside of its size bytes will be read. */
+int unwind_module_from_file(const uint8_t *file, uint64_t size, uint64_t bias,
+                            struct unwind_module *out);
+
 #endif

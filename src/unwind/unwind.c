@@ -227,7 +227,7 @@ enum unwind_end unwind_stack(struct unwind_space *space, const struct unwind_reg
                              uint64_t *frames, size_t max, struct unwind_result *result)
 {
     struct unwind_scratch *scratch = space->scratch;
-    struct walk walk = {.space = space};
+    struct walk walk = {.space = space, .full = space->all_registers};
     memset(result, 0, sizeof *result);
     scratch->slow = scratch->misses = 0;
     /* acquire: pairs with the release of whoever raises it after code was unmapped. Rules found from here on are kept
@@ -237,7 +237,7 @@ enum unwind_end unwind_stack(struct unwind_space *space, const struct unwind_reg
     if (space->memory.pages)
         unwind_pages_reset(space->memory.pages);
     int rc = run(&walk, top, frames, max, result);
-    if (rc == -UNWIND_LOST_REGISTER) {
+    if (rc == -UNWIND_LOST_REGISTER && !walk.full) {
         walk.full = true;
         result->restarts = 1;
         rc = run(&walk, top, frames, max, result);

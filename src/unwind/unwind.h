@@ -33,6 +33,7 @@ struct unwind_space {
     const struct rule_cache *cache;     /* NULL: none */
     const _Atomic uint32_t *generation; /* raised when code was unmapped; NULL: always 0 */
     uint64_t root_sp;    /* where the first thread's stack began (unwind_root_sp()), or 0 */
+    bool all_registers;  /* every rule from the tables: what the fast path is tested against */
     uint32_t walk_limit; /* records looked at where a module has no search table */
     struct unwind_scratch *scratch;
 };
