@@ -12,7 +12,8 @@ struct arena_block {
     _Alignas(max_align_t) char data[];
 };
 
-/* Blocks double from the first to the second, so small arenas stay small and large ones make few calls. */
+/* Blocks double from the first to the second, so small arenas stay small and large ones make few
+ * calls. */
 static const size_t block_bytes_min = 4096 - sizeof(struct arena_block);
 static const size_t block_bytes_max = 1u << 20;
 
@@ -38,7 +39,8 @@ static struct arena_block *block_add(struct arena *arena, size_t at_least)
     return block;
 }
 
-/* A piece that would waste most of a new block gets one of its own, behind the current one, which stays in use. */
+/* A piece that would waste most of a new block gets one of its own, behind the current one, which
+ * stays in use. */
 static void *alloc_apart(struct arena *arena, size_t size_bytes)
 {
     struct arena_block *current = arena->blocks;

@@ -15,14 +15,15 @@ struct arena {
     size_t used_bytes; /* asked for so far, for accounts and budgets */
 };
 
-/* size_bytes of zeroed memory aligned for any type; lives until arena_free() or arena_reset(). NULL when memory is
- * short. A size of 0 gives a pointer that must not be read. */
+/* size_bytes of zeroed memory aligned for any type; lives until arena_free() or arena_reset(). NULL
+ * when memory is short. A size of 0 gives a pointer that must not be read. */
 void *arena_alloc(struct arena *arena, size_t size_bytes);
 
 /* The same for count items of size_bytes each, with the product checked. */
 void *arena_array(struct arena *arena, size_t count, size_t size_bytes);
 
-/* Copies, ended by a NUL that is not counted in length. The text may hold NULs in arena_strndup(). NULL when short. */
+/* Copies, ended by a NUL that is not counted in length. The text may hold NULs in arena_strndup().
+ * NULL when short. */
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_strndup(struct arena *arena, const char *text, size_t length);
 char *arena_printf(struct arena *arena, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

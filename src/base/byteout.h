@@ -1,5 +1,6 @@
-/* Buffered byte output to a FILE, a descriptor, a string or a callback. Every text and binary writer goes through it. The
- * first failure is remembered and later writes do nothing; it comes back from byteout_flush(). */
+/* Buffered byte output to a FILE, a descriptor, a string or a callback. Every text and binary
+ * writer goes through it. The first failure is remembered and later writes do nothing; it comes
+ * back from byteout_flush(). */
 #ifndef LAMELLA_BASE_BYTEOUT_H
 #define LAMELLA_BASE_BYTEOUT_H
 
@@ -39,7 +40,8 @@ void byteout_printf(struct byteout *out, const char *fmt, ...) __attribute__((fo
 /* Bytes written so far, the buffered ones included. */
 uint64_t byteout_offset(const struct byteout *out);
 
-/* Hands over what is buffered; returns LAM_OK or the first failure of all, described with name ("out.json"). */
+/* Hands over what is buffered; returns LAM_OK or the first failure of all, described with name
+ * ("out.json"). */
 int byteout_flush(struct byteout *out, const char *name, struct lam_error *err);
 
 #endif

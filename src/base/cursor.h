@@ -1,5 +1,6 @@
-/* Bounded byte cursor. After an overrun it yields zeros and remembers it, so a parser checks once a record, not once a
- * field: if (cursor_failed(&cur)) return lam_error_at(err, LAM_E_TRUNCATED, cursor_offset(&cur), …). */
+/* Bounded byte cursor. After an overrun it yields zeros and remembers it, so a parser checks once a
+ * record, not once a field: if (cursor_failed(&cur)) return lam_error_at(err, LAM_E_TRUNCATED,
+ * cursor_offset(&cur), …). */
 #ifndef LAMELLA_BASE_CURSOR_H
 #define LAMELLA_BASE_CURSOR_H
 
@@ -64,7 +65,8 @@ static inline void cursor_skip(struct cursor *cur, uint64_t length)
         cur->at += length;
 }
 
-/* Goes to an offset from the begin, in either direction; beyond the end fails. A failed cursor stays failed. */
+/* Goes to an offset from the begin, in either direction; beyond the end fails. A failed cursor
+ * stays failed. */
 static inline void cursor_seek(struct cursor *cur, uint64_t offset)
 {
     if (offset > (uint64_t)(cur->end - cur->begin) || cur->failed)
@@ -110,12 +112,12 @@ static inline uint64_t cursor_u64(struct cursor *cur)
 uint64_t cursor_uleb(struct cursor *cur);
 int64_t cursor_sleb(struct cursor *cur);
 
-/* A string ended by NUL, in place; its length without the NUL in *length (may be NULL). "" and failed when no NUL
- * follows. */
+/* A string ended by NUL, in place; its length without the NUL in *length (may be NULL). "" and
+ * failed when no NUL follows. */
 const char *cursor_str(struct cursor *cur, size_t *length);
 
-/* A cursor over the next length bytes with its own begin (offsets start at 0), the outer one moves past them. When they
- * are not there both have failed. */
+/* A cursor over the next length bytes with its own begin (offsets start at 0), the outer one moves
+ * past them. When they are not there both have failed. */
 struct cursor cursor_sub(struct cursor *cur, uint64_t length);
 
 #endif

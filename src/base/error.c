@@ -40,7 +40,8 @@ const char *lam_code_name(int code)
     return code_row(code)->name;
 }
 
-/* Copies text into msg with control bytes escaped, without an allocation: this runs when memory is short as well. */
+/* Copies text into msg with control bytes escaped, without an allocation: this runs when memory is
+ * short as well. */
 static void copy_one_line(char *msg, size_t capacity, const char *text)
 {
     static const char hex[] = "0123456789abcdef";

@@ -12,7 +12,8 @@ static void add_hex_byte(struct strbuf *buf, const char *before, unsigned char b
     strbuf_add_char(buf, hex_digits[byte & 15]);
 }
 
-/* How many leading bytes go into a JSON string as they are. Bytes from 0x80 on are looked at one by one. */
+/* How many leading bytes go into a JSON string as they are. Bytes from 0x80 on are looked at one by
+ * one. */
 static size_t plain_json_length(const char *text, size_t length)
 {
     size_t at = 0;
@@ -42,7 +43,8 @@ static void add_json_ascii(struct strbuf *buf, unsigned char c)
     add_hex_byte(buf, "\\u00", c);
 }
 
-/* A run of backslashes; returns its length. It is doubled where it would read as part of the \xNN of an invalid byte. */
+/* A run of backslashes; returns its length. It is doubled where it would read as part of the \xNN
+ * of an invalid byte. */
 static size_t add_json_backslashes(struct strbuf *buf, const char *text, size_t length)
 {
     size_t run = 1;

@@ -44,7 +44,8 @@ static int open_to_read(const char *path, int *fd, struct lam_error *err)
     return LAM_OK;
 }
 
-/* Reads to the end. *capacity_hint is only a first guess: a file may grow, and one in /proc says 0. */
+/* Reads to the end. *capacity_hint is only a first guess: a file may grow, and one in /proc says 0.
+ */
 static int read_to_end(int fd, const char *name, size_t limit, size_t hint, char **data,
                        size_t *length, struct lam_error *err)
 {

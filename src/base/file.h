@@ -1,4 +1,5 @@
-/* Files and paths. Paths are bytes; messages show them printable. All descriptors are close-on-exec. */
+/* Files and paths. Paths are bytes; messages show them printable. All descriptors are
+ * close-on-exec. */
 #ifndef LAMELLA_BASE_FILE_H
 #define LAMELLA_BASE_FILE_H
 
@@ -15,34 +16,37 @@ struct file_map {
     bool is_mapped; /* else read into memory */
 };
 
-/* Brings a whole file into view, read only, until file_unmap(). A regular file is mapped; anything else (pipe, /proc,
- * "-" is not special here) is read into memory up to 4 GiB. A mapped file that somebody truncates meanwhile reads as
- * zeros beyond its new end instead of killing us: file_map installs a SIGBUS handler at its first use, which replaces
- * the lost pages of our mappings by zeros, counts them (file_lost_pages) and passes on every other SIGBUS.
- * Codes: NOTFOUND, PERM, IO, NOMEM, TOOBIG; UNSUPPORTED for a directory. Threads: any. */
+/* Brings a whole file into view, read only, until file_unmap(). A regular file is mapped; anything
+ * else (pipe, /proc, "-" is not special here) is read into memory up to 4 GiB. A mapped file that
+ * somebody truncates meanwhile reads as zeros beyond its new end instead of killing us: file_map
+ * installs a SIGBUS handler at its first use, which replaces the lost pages of our mappings by
+ * zeros, counts them (file_lost_pages) and passes on every other SIGBUS. Codes: NOTFOUND, PERM, IO,
+ * NOMEM, TOOBIG; UNSUPPORTED for a directory. Threads: any. */
 int file_map(const char *path, struct file_map *map, struct lam_error *err);
 int file_map_fd(int fd, const char *name, struct file_map *map,
                 struct lam_error *err); /* fd stays the caller's */
 void file_unmap(struct file_map *map);  /* an all-zero map is fine; all-zero afterwards */
 
-/* Pages of mapped files that vanished under us so far, in the whole process. A reader that sees it grow while it reads
- * knows that its input shrank. */
+/* Pages of mapped files that vanished under us so far, in the whole process. A reader that sees it
+ * grow while it reads knows that its input shrank. */
 uint64_t file_lost_pages(void);
 
-/* Reads a whole file of at most limit bytes (more is TOOBIG) into memory for mem_free(); a NUL follows, uncounted. */
+/* Reads a whole file of at most limit bytes (more is TOOBIG) into memory for mem_free(); a NUL
+ * follows, uncounted. */
 int file_read_all(const char *path, size_t limit, char **data, size_t *length, struct lam_error *err);
 int file_read_all_fd(int fd, const char *name, size_t limit, char **data, size_t *length,
                      struct lam_error *err);
 
-/* Writes the file anew in one step: a temporary file beside it, then rename; readers see the old or the new one.
- * A new file gets 0666 less the umask, an old one keeps its mode; a symbolic link keeps being one; a device or a pipe is
- * written to in place. Not synced to the disk. */
+/* Writes the file anew in one step: a temporary file beside it, then rename; readers see the old or
+ * the new one. A new file gets 0666 less the umask, an old one keeps its mode; a symbolic link
+ * keeps being one; a device or a pipe is written to in place. Not synced to the disk. */
 int file_write_all(const char *path, const void *data, size_t length, struct lam_error *err);
 
 /* Writes all bytes to a descriptor, across short writes and EINTR. */
 int file_write_fd(int fd, const void *data, size_t length, const char *name, struct lam_error *err);
 
-/* Copies the bytes of one descriptor, from its current position to its end, to another. *copied may be NULL. */
+/* Copies the bytes of one descriptor, from its current position to its end, to another. *copied may
+ * be NULL. */
 int file_copy_fd(int from, int to, const char *name, uint64_t *copied, struct lam_error *err);
 
 enum dir_kind { DIR_KIND_OTHER, DIR_KIND_FILE, DIR_KIND_DIR, DIR_KIND_LINK };
@@ -62,8 +66,8 @@ int dir_make_all(const char *path, struct lam_error *err);
 /* Removes a directory and everything below it, without following links; fine when it is absent. */
 int dir_remove_all(const char *path, struct lam_error *err);
 
-/* "a" and "b" give "a/b", "a/" and "b" give "a/b", "" and "b" give "b", an absolute b gives b. For mem_free(); NULL when
- * memory is short. */
+/* "a" and "b" give "a/b", "a/" and "b" give "a/b", "" and "b" give "b", an absolute b gives b. For
+ * mem_free(); NULL when memory is short. */
 char *path_join(const char *dir, const char *name) __attribute__((malloc, warn_unused_result));
 
 /* What follows the last slash ("a/b.c" gives "b.c", "a/" gives ""); points into path. */

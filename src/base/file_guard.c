@@ -27,8 +27,9 @@ static size_t page_bytes;
 static bool is_installed;
 static pthread_once_t install_once = PTHREAD_ONCE_INIT;
 
-/* Runs in the signal handler: atomics only. acquire: pairs with the release in file_guard_map(), so that a begin that is
- * seen comes with its size. The mapping that faulted was published before this thread could have got its address. */
+/* Runs in the signal handler: atomics only. acquire: pairs with the release in file_guard_map(), so
+ * that a begin that is seen comes with its size. The mapping that faulted was published before this
+ * thread could have got its address. */
 static bool is_guarded(uintptr_t address)
 {
     size_t used = atomic_load_explicit(&guards_used, memory_order_acquire);
@@ -41,7 +42,8 @@ static bool is_guarded(uintptr_t address)
     return false;
 }
 
-/* Async-signal-safe, returns true when the page reads as zeros from now on. mmap is a plain system call. */
+/* Async-signal-safe, returns true when the page reads as zeros from now on. mmap is a plain system
+ * call. */
 static bool replace_page(uintptr_t address)
 {
     void *page = (void *)(address & ~(page_bytes - 1)); // NOLINT: an address from the kernel
@@ -66,7 +68,8 @@ static void pass_on(int signum, siginfo_t *info, void *context)
         action_before.sa_handler(signum);
         return;
     }
-    /* The default: a fault happens again when we return; a signal that was sent has to be sent again. */
+    /* The default: a fault happens again when we return; a signal that was sent has to be sent
+     * again. */
     struct sigaction fatal = {.sa_handler = SIG_DFL};
     sigaction(signum, &fatal, NULL);
     if (info->si_code <= 0)
@@ -98,8 +101,8 @@ static struct guard *reserve(void)
 {
     for (size_t i = 0; i < GUARDS; i++) {
         uintptr_t free_slot = 0;
-        /* acquire on success: pairs with the release in file_guard_unmap(), so that we do not write the size before the
-         * last user of the slot has let it go */
+        /* acquire on success: pairs with the release in file_guard_unmap(), so that we do not write
+         * the size before the last user of the slot has let it go */
         if (!atomic_compare_exchange_strong_explicit(&guards[i].begin, &free_slot, GUARD_RESERVED,
                                                      memory_order_acquire, memory_order_relaxed))
             continue;
@@ -133,8 +136,9 @@ void file_guard_unmap(const void *data, size_t size_bytes)
     for (size_t i = 0; i < GUARDS; i++) {
         if (atomic_load_explicit(&guards[i].begin, memory_order_relaxed) != (uintptr_t)data)
             continue;
-        /* The address leaves the table before another thread's mapping can get it, the slot becomes free after. relaxed:
-         * nobody may read a mapping that is being given back, so no fault needs it in between. */
+        /* The address leaves the table before another thread's mapping can get it, the slot becomes
+         * free after. relaxed: nobody may read a mapping that is being given back, so no fault
+         * needs it in between. */
         atomic_store_explicit(&guards[i].begin, GUARD_RESERVED, memory_order_relaxed);
         munmap((void *)(uintptr_t)data, size_bytes);
         /* release: pairs with the acquire in reserve() */

@@ -42,7 +42,8 @@ bool glob_match(const char *pattern, size_t pattern_length, const char *text, si
         }
         if (matched)
             continue;
-        /* Only the last star needs another try: an earlier one that took more could not reach further. */
+        /* Only the last star needs another try: an earlier one that took more could not reach
+         * further. */
         if (star == SIZE_MAX || retry >= text_length)
             return false;
         t = ++retry;

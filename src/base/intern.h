@@ -1,4 +1,5 @@
-/* Strings to dense ids 0, 1, 2, … in the order they first came. Bytes with a length: NUL and invalid UTF-8 are kept. */
+/* Strings to dense ids 0, 1, 2, … in the order they first came. Bytes with a length: NUL and
+ * invalid UTF-8 are kept. */
 #ifndef LAMELLA_BASE_INTERN_H
 #define LAMELLA_BASE_INTERN_H
 
@@ -23,8 +24,8 @@ struct intern {
     uint32_t mask;
 };
 
-/* The id of the text, added when it is new. LAM_E_NOMEM when memory is short, LAM_E_FULL beyond 2^32 - 2 strings,
- * LAM_E_TOOBIG for a text of 4 GiB and more. */
+/* The id of the text, added when it is new. LAM_E_NOMEM when memory is short, LAM_E_FULL beyond
+ * 2^32 - 2 strings, LAM_E_TOOBIG for a text of 4 GiB and more. */
 int intern_add(struct intern *intern, const char *text, size_t length, uint32_t *id);
 
 /* The same for a C string. */
@@ -34,8 +35,8 @@ int intern_add_str(struct intern *intern, const char *text, uint32_t *id);
 uint32_t intern_find(const struct intern *intern, const char *text, size_t length);
 uint32_t intern_find_str(const struct intern *intern, const char *text);
 
-/* The text of an id, ended by a NUL that is not counted; length may be NULL. Lives as long as the table, never moves.
- * An id that does not exist gives the empty string. Never NULL. */
+/* The text of an id, ended by a NUL that is not counted; length may be NULL. Lives as long as the
+ * table, never moves. An id that does not exist gives the empty string. Never NULL. */
 const char *intern_text(const struct intern *intern, uint32_t id, size_t *length);
 
 /* How many ids there are: 1 or more. */

@@ -141,8 +141,8 @@ static int make_room(struct json_reader *json, const uint8_t **keep)
     return LAM_OK;
 }
 
-/* Reads more of a stream. Bytes from *keep on stay (*keep moves with them), those before are gone; json->at is set to the
- * first new byte. False at the end of the input and after a failure. */
+/* Reads more of a stream. Bytes from *keep on stay (*keep moves with them), those before are gone;
+ * json->at is set to the first new byte. False at the end of the input and after a failure. */
 static bool read_more(struct json_reader *json, const uint8_t **keep)
 {
     if (json->is_eof || json->failed < 0)
@@ -236,9 +236,10 @@ static inline uint64_t load_le64(const uint8_t *at)
     return value;
 }
 
-/* The first byte of [at, end) that is a quote, a backslash or a control byte; end when there is none. *high gets the top
- * bits of the bytes passed over, to know whether there is anything to validate. Eight bytes at a time: in each sum below
- * the top bit of a byte says that it is special; a borrow can only spoil bytes behind a special one, and the lowest counts. */
+/* The first byte of [at, end) that is a quote, a backslash or a control byte; end when there is
+ * none. *high gets the top bits of the bytes passed over, to know whether there is anything to
+ * validate. Eight bytes at a time: in each sum below the top bit of a byte says that it is special;
+ * a borrow can only spoil bytes behind a special one, and the lowest counts. */
 static const uint8_t *scan_plain(const uint8_t *at, const uint8_t *end, uint64_t *high)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;
@@ -389,7 +390,8 @@ static inline int check_text(struct json_reader *json, bool has_high, uint64_t o
     return json->failed;
 }
 
-/* The rest of a string with escapes, from json->at on; `used` bytes of it are in the scratch already. */
+/* The rest of a string with escapes, from json->at on; `used` bytes of it are in the scratch
+ * already. */
 static int read_escaped(struct json_reader *json, size_t used, uint64_t high, uint64_t offset)
 {
     for (;;) {

@@ -11,7 +11,8 @@
  *     if (rc < 0) json_error(&json, "profile.json", err);
  *     json_close(&json);
  *
- * The first failure sticks: every later call returns the same code. Hostile input can give a code, never more. */
+ * The first failure sticks: every later call returns the same code. Hostile input can give a code,
+ * never more. */
 #ifndef LAMELLA_BASE_JSON_READ_H
 #define LAMELLA_BASE_JSON_READ_H
 
@@ -34,7 +35,8 @@ enum json_event {
     JSON_NULL,
 };
 
-/* Reads up to capacity bytes into buffer; *got 0 means the end. LAM_OK or a negative code, which then is the reader's. */
+/* Reads up to capacity bytes into buffer; *got 0 means the end. LAM_OK or a negative code, which
+ * then is the reader's. */
 typedef int (*json_read_fn)(void *ctx, void *buffer, size_t capacity, size_t *got);
 
 #define JSON_MAX_DEPTH 1024u
@@ -48,7 +50,8 @@ struct json_options {
 };
 
 struct json_reader {
-    /* Valid after the event that says so, until the next call. text is not ended by a NUL and may hold NULs. */
+    /* Valid after the event that says so, until the next call. text is not ended by a NUL and may
+     * hold NULs. */
     const char *text;
     size_t length;
     double number;
@@ -81,12 +84,13 @@ struct json_reader {
     uint64_t in_object[JSON_MAX_DEPTH / 64]; /* one bit a level */
 };
 
-/* Opens over memory, which stays the caller's and must stay in place; strings without escapes point into it.
- * options may be NULL. A UTF-8 byte order mark at the start is skipped. */
+/* Opens over memory, which stays the caller's and must stay in place; strings without escapes point
+ * into it. options may be NULL. A UTF-8 byte order mark at the start is skipped. */
 void json_open_memory(struct json_reader *json, const void *bytes, size_t length,
                       const struct json_options *options);
 
-/* Opens over a callback. Returns LAM_OK or LAM_E_NOMEM (then json_close is not needed, but harmless). */
+/* Opens over a callback. Returns LAM_OK or LAM_E_NOMEM (then json_close is not needed, but
+ * harmless). */
 int json_open_stream(struct json_reader *json, json_read_fn read, void *ctx,
                      const struct json_options *options);
 
@@ -103,14 +107,16 @@ int json_next(struct json_reader *json);
 /* Offset in the input right behind the last event. */
 uint64_t json_offset(const struct json_reader *json);
 
-/* Describes the failure: "profile.json: byte 12: expected a value". Returns its code (LAM_OK when there was none). */
+/* Describes the failure: "profile.json: byte 12: expected a value". Returns its code (LAM_OK when
+ * there was none). */
 int json_error(const struct json_reader *json, const char *name, struct lam_error *err);
 
-/* Makes the reader fail at this place with a reason of the caller's, a string that lives as long as the reader ("'pid' is
- * not a number"). Returns code. */
+/* Makes the reader fail at this place with a reason of the caller's, a string that lives as long as
+ * the reader ("'pid' is not a number"). Returns code. */
 int json_fail(struct json_reader *json, int code, const char *reason);
 
-/* Of the number just read: true and *value when it is an integer that fits exactly (1e3 and 1.0 do as well). */
+/* Of the number just read: true and *value when it is an integer that fits exactly (1e3 and 1.0 do
+ * as well). */
 bool json_get_u64(const struct json_reader *json, uint64_t *value);
 bool json_get_i64(const struct json_reader *json, int64_t *value);
 
@@ -118,13 +124,16 @@ bool json_get_i64(const struct json_reader *json, int64_t *value);
 bool json_text_is(const struct json_reader *json, const char *text);
 #define json_key_is json_text_is
 
-/* Skips the rest of the value just begun: after *_BEGIN up to its end; after a scalar nothing. LAM_OK or a code. */
+/* Skips the rest of the value just begun: after *_BEGIN up to its end; after a scalar nothing.
+ * LAM_OK or a code. */
 int json_skip_rest(struct json_reader *json);
 
-/* Skips the next value whole, as after JSON_KEY. LAM_OK or a code; LAM_E_CORRUPT when no value is next. */
+/* Skips the next value whole, as after JSON_KEY. LAM_OK or a code; LAM_E_CORRUPT when no value is
+ * next. */
 int json_skip_value(struct json_reader *json);
 
-/* Shorthands that read the next event and demand a kind; another kind is LAM_E_CORRUPT with a reason that names both. */
+/* Shorthands that read the next event and demand a kind; another kind is LAM_E_CORRUPT with a
+ * reason that names both. */
 int json_enter_object(struct json_reader *json); /* JSON_OBJECT_BEGIN */
 int json_enter_array(struct json_reader *json);  /* JSON_ARRAY_BEGIN */
 int json_next_key(struct json_reader *json);     /* 1: a key, 0: the object's end */
@@ -134,7 +143,8 @@ int json_read_i64(struct json_reader *json, int64_t *value);
 int json_read_double(struct json_reader *json, double *value); /* null reads as NaN */
 int json_read_bool(struct json_reader *json, bool *value);
 
-/* The next element of an array: 1 and the event in json->event (a value has been begun), 0 at the array's end. */
+/* The next element of an array: 1 and the event in json->event (a value has been begun), 0 at the
+ * array's end. */
 int json_next_element(struct json_reader *json);
 
 #endif

@@ -1,6 +1,6 @@
-/* Streaming JSON writer: what is put is written, nothing is kept but the nesting. Always valid JSON, as long as the calls
- * nest: a caller's mistake (a value where a key is due, an end that does not match) is LAM_E_INVAL from
- * json_writer_finish() and an assert in debug builds.
+/* Streaming JSON writer: what is put is written, nothing is kept but the nesting. Always valid
+ * JSON, as long as the calls nest: a caller's mistake (a value where a key is due, an end that does
+ * not match) is LAM_E_INVAL from json_writer_finish() and an assert in debug builds.
  *
  *     json_put_object(&json);
  *     json_put_key(&json, "units");
@@ -8,8 +8,7 @@
  *     …
  *     json_put_end(&json);
  *     json_put_end(&json);
- *     rc = json_writer_finish(&json, "report.json", err);
- */
+ *     rc = json_writer_finish(&json, "report.json", err); */
 #ifndef LAMELLA_BASE_JSON_WRITE_H
 #define LAMELLA_BASE_JSON_WRITE_H
 
@@ -32,7 +31,8 @@ struct json_writer {
     uint64_t is_object[JSON_WRITE_MAX_DEPTH / 64];
 };
 
-/* Writes through out, which the caller has set up and keeps. indent 0 for machines, 2 for people. */
+/* Writes through out, which the caller has set up and keeps. indent 0 for machines, 2 for people.
+ */
 void json_writer_init(struct json_writer *json, struct byteout *out, uint32_t indent);
 
 void json_put_object(struct json_writer *json);
@@ -42,8 +42,8 @@ void json_put_end(struct json_writer *json); /* of the innermost object or array
 void json_put_key(struct json_writer *json, const char *key);
 void json_put_key_n(struct json_writer *json, const char *key, size_t length);
 
-/* Strings are escaped as by strbuf_add_json_escaped(): control bytes, U+2028/9, and invalid bytes as the text \xNN, so that
- * different names stay different. NULL is null. */
+/* Strings are escaped as by strbuf_add_json_escaped(): control bytes, U+2028/9, and invalid bytes
+ * as the text \xNN, so that different names stay different. NULL is null. */
 void json_put_str(struct json_writer *json, const char *text);
 void json_put_str_n(struct json_writer *json, const char *text, size_t length);
 
@@ -68,11 +68,12 @@ void json_member_null(struct json_writer *json, const char *key);
 void json_member_object(struct json_writer *json, const char *key); /* begins it */
 void json_member_array(struct json_writer *json, const char *key);  /* begins it */
 
-/* A line break between two values on the top level (JSON lines) or inside an array, for files that are read by eye. */
+/* A line break between two values on the top level (JSON lines) or inside an array, for files that
+ * are read by eye. */
 void json_put_newline(struct json_writer *json);
 
-/* Ends the document with a line break and flushes. LAM_OK; LAM_E_INVAL when calls did not nest or something is still open;
- * the output's failure. */
+/* Ends the document with a line break and flushes. LAM_OK; LAM_E_INVAL when calls did not nest or
+ * something is still open; the output's failure. */
 int json_writer_finish(struct json_writer *json, const char *name, struct lam_error *err);
 
 #endif

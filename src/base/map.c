@@ -5,8 +5,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/* Linear probing over 16-byte slots. Two keys mean "free" and "removed" inside a slot; the caller's keys of these values
- * live in two extra slots behind the table, so that every key is allowed and a slot needs no state beside it. */
+/* Linear probing over 16-byte slots. Two keys mean "free" and "removed" inside a slot; the caller's
+ * keys of these values live in two extra slots behind the table, so that every key is allowed and a
+ * slot needs no state beside it. */
 struct map_slot {
     uint64_t key;
     uint64_t value;
@@ -28,7 +29,8 @@ static struct map_slot *extra_slot(const struct map *map, uint64_t key)
     return &map->slots[map->mask + 1 + (key == KEY_FREE ? EXTRA_FREE : EXTRA_REMOVED)];
 }
 
-/* Fibonacci hashing with the high half folded in: enough for ids, addresses and multiples of large powers of two. */
+/* Fibonacci hashing with the high half folded in: enough for ids, addresses and multiples of large
+ * powers of two. */
 static inline size_t slot_of(uint64_t key, size_t mask)
 {
     uint64_t mixed = (key ^ (key >> 32)) * UINT64_C(0x9e3779b97f4a7c15);

@@ -75,8 +75,8 @@ static const char *scan_exponent(const char *at, const char *end, struct scan *s
     return at;
 }
 
-/* An integer up to 2^53 times or divided by a power of ten up to 22 is one correctly rounded operation, for both are exact
- * doubles (Clinger 1990). Tells whether it applies. */
+/* An integer up to 2^53 times or divided by a power of ten up to 22 is one correctly rounded
+ * operation, for both are exact doubles (Clinger 1990). Tells whether it applies. */
 static bool convert_short(const struct scan *scan, double *value)
 {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,

@@ -14,8 +14,9 @@ struct number {
     uint64_t magnitude;
 };
 
-/* Reads the number at the start of text. Returns the bytes it takes; 0 when there is none, or when it breaks off behind a
- * sign, a point or an exponent's sign. What follows the number is the caller's to look at. */
+/* Reads the number at the start of text. Returns the bytes it takes; 0 when there is none, or when
+ * it breaks off behind a sign, a point or an exponent's sign. What follows the number is the
+ * caller's to look at. */
 size_t number_parse(const char *text, size_t length, struct number *number);
 
 /* Turns the locale's decimal point in a text that printf wrote into a plain point. */

@@ -132,7 +132,8 @@ static const struct option_row *find_short(const struct option_spec *spec, char 
     return NULL;
 }
 
-/* The number of edits (insert, remove, replace, swap neighbours) between two words; capped for long ones. */
+/* The number of edits (insert, remove, replace, swap neighbours) between two words; capped for long
+ * ones. */
 static unsigned distance(const char *a, const char *b)
 {
     enum { WORD_MAX = 40 };

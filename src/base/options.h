@@ -1,5 +1,5 @@
-/* Command-line options, the one way for all commands. A command describes its options as rows; parsing, messages and the
- * text of --help come from them.
+/* Command-line options, the one way for all commands. A command describes its options as rows;
+ * parsing, messages and the text of --help come from them.
  *
  *     struct record_settings set = {…defaults…};
  *     const struct option_row rows[] = {
@@ -13,8 +13,7 @@
  *         .example = "lamella record -- cargo build", .rows = rows, .stops_at_operand = true, .min_operands = 1,
  *         .max_operands = SIZE_MAX};
  *     int rc = options_parse(&spec, argc, argv, &rest, err);   // argv[0] is skipped
- *     if (rc == OPTIONS_HELP) { options_help(&spec, &text); … return 0; }
- */
+ *     if (rc == OPTIONS_HELP) { options_help(&spec, &text); … return 0; } */
 #ifndef LAMELLA_BASE_OPTIONS_H
 #define LAMELLA_BASE_OPTIONS_H
 
@@ -42,8 +41,9 @@ enum option_kind {
 
 struct option_list LAM_ARRAY_BODY(const char *); /* array_free() when done */
 
-/* Reads the text of an option (NULL when the row has no arg_name) into target. LAM_OK or LAM_E_USAGE, described without the
- * option's name, which the parser puts in front ("must be at least 1"). */
+/* Reads the text of an option (NULL when the row has no arg_name) into target. LAM_OK or
+ * LAM_E_USAGE, described without the option's name, which the parser puts in front ("must be at
+ * least 1"). */
 typedef int (*option_parse_fn)(void *target, const char *text, struct lam_error *err);
 
 struct option_row {
@@ -76,10 +76,11 @@ struct option_operands {
 
 #define OPTIONS_HELP 1
 
-/* Reads argv[1…]. LAM_OK: targets are set, *rest holds the operands (option_operands_free). OPTIONS_HELP: --help or -h (the
- * latter unless a row uses it) came first. LAM_E_USAGE with one line that names the option and what it takes; a mistyped
- * name gets the nearest one as advice. LAM_E_NOMEM.
- * Options that come twice: the last one counts. Targets may have been changed when it fails. */
+/* Reads argv[1…]. LAM_OK: targets are set, *rest holds the operands (option_operands_free).
+ * OPTIONS_HELP: --help or -h (the latter unless a row uses it) came first. LAM_E_USAGE with one
+ * line that names the option and what it takes; a mistyped name gets the nearest one as advice.
+ * LAM_E_NOMEM. Options that come twice: the last one counts. Targets may have been changed when it
+ * fails. */
 int options_parse(const struct option_spec *spec, int argc, char *const *argv,
                   struct option_operands *rest, struct lam_error *err);
 void option_operands_free(struct option_operands *rest);
@@ -87,7 +88,8 @@ void option_operands_free(struct option_operands *rest);
 /* The text of --help, 80 columns: usage, about, options, example. */
 void options_help(const struct option_spec *spec, struct strbuf *text);
 
-/* The candidate nearest to a mistyped word, or NULL when none is near; candidates are ended by NULL. Also for commands. */
+/* The candidate nearest to a mistyped word, or NULL when none is near; candidates are ended by
+ * NULL. Also for commands. */
 const char *options_nearest(const char *word, const char *const *candidates);
 
 #endif

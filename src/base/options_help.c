@@ -5,7 +5,8 @@
 
 enum { HELP_COLUMNS = 80, TEXT_COLUMN = 26 };
 
-/* Adds text wrapped at spaces; lines after the first begin at column `indent`. at is where the first line begins. */
+/* Adds text wrapped at spaces; lines after the first begin at column `indent`. at is where the
+ * first line begins. */
 static void add_wrapped(struct strbuf *out, const char *text, size_t at, size_t indent)
 {
     bool is_first = true;

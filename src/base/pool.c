@@ -43,15 +43,17 @@ static void note_failure(struct pool *pool, size_t item, int code)
         pool->failed_item = item;
     }
     pthread_mutex_unlock(&pool->lock);
-    /* relaxed: only keeps others from beginning more items; items begun are waited for under the lock */
+    /* relaxed: only keeps others from beginning more items; items begun are waited for under the
+     * lock */
     atomic_store_explicit(&pool->next, pool->count, memory_order_relaxed);
 }
 
 static void work(struct pool *pool, unsigned worker)
 {
     for (;;) {
-        /* relaxed: the counter hands out indices only; the data of a run is published by the lock that every worker takes
-         * before and after it. It cannot wrap: each worker passes count once. */
+        /* relaxed: the counter hands out indices only; the data of a run is published by the lock
+         * that every worker takes before and after it. It cannot wrap: each worker passes count
+         * once. */
         size_t item = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
         if (item >= pool->count)
             return;

@@ -38,7 +38,8 @@ enum text_style {
     STYLE_COUNT
 };
 
-/* Adds text in a style: escape sequences only when term has colour. The text is made printable first. */
+/* Adds text in a style: escape sequences only when term has colour. The text is made printable
+ * first. */
 void style_add(struct strbuf *buf, const struct term *term, enum text_style style, const char *text);
 
 enum table_align { TABLE_LEFT, TABLE_RIGHT };
@@ -70,8 +71,8 @@ struct table {
 void table_column(struct table *table, const char *header, enum table_align align,
                   unsigned max_columns);
 
-/* Adds the next cell, from left to right and row after row. Control bytes and invalid UTF-8 are made printable. NULL is an
- * empty cell. */
+/* Adds the next cell, from left to right and row after row. Control bytes and invalid UTF-8 are
+ * made printable. NULL is an empty cell. */
 void table_cell(struct table *table, const char *text);
 void table_cell_n(struct table *table, const char *text, size_t length);
 void table_cellf(struct table *table, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -85,8 +86,8 @@ void table_end_row(struct table *table);
 /* A line above the next row. */
 void table_rule(struct table *table);
 
-/* Appends the table, one line a row, without trailing spaces. When it is wider than the terminal, the widest left-aligned
- * column is shortened (to 8 columns at least). LAM_OK or LAM_E_NOMEM. */
+/* Appends the table, one line a row, without trailing spaces. When it is wider than the terminal,
+ * the widest left-aligned column is shortened (to 8 columns at least). LAM_OK or LAM_E_NOMEM. */
 int table_print(const struct table *table, const struct term *term, struct strbuf *out);
 
 /* Appends it as a Markdown table. */

@@ -172,8 +172,8 @@ struct unit_text unit_date(int64_t unix_seconds)
     return out;
 }
 
-/* Reads a plain decimal number ("12", "1.5", "1e3", ".5") at the start of text. Returns what follows, NULL when there is
- * none. */
+/* Reads a plain decimal number ("12", "1.5", "1e3", ".5") at the start of text. Returns what
+ * follows, NULL when there is none. */
 static const char *parse_number(const char *text, double *value)
 {
     char copy[64] = "0";

@@ -1,5 +1,5 @@
-/* Numbers for people, the one way. printf("%s of %s", unit_seconds(s).text, unit_bytes(b).text): the result is a value.
- * "Not measured" (NaN) prints as "-". Independent of the locale. */
+/* Numbers for people, the one way. printf("%s of %s", unit_seconds(s).text, unit_bytes(b).text):
+ * the result is a value. "Not measured" (NaN) prints as "-". Independent of the locale. */
 #ifndef LAMELLA_BASE_UNITS_H
 #define LAMELLA_BASE_UNITS_H
 
@@ -11,7 +11,8 @@ struct unit_text {
     char text[32];
 };
 
-/* 0 s, 640 ns, 12.3 µs, 456 ms, 1.23 s, 12.3 s, 2 min 05 s, 3 h 07 min. Three digits below a minute. */
+/* 0 s, 640 ns, 12.3 µs, 456 ms, 1.23 s, 12.3 s, 2 min 05 s, 3 h 07 min. Three digits below a
+ * minute. */
 struct unit_text unit_seconds(double seconds);
 
 /* 0 B, 512 B, 1.2 kB, 45.6 MB, 1.23 GB: powers of 1000, three digits. */
@@ -35,12 +36,12 @@ struct unit_text unit_number(double value, int decimals);
 /* "2026-11-29 22:48:54" local time from seconds since 1970. */
 struct unit_text unit_date(int64_t unix_seconds);
 
-/* Reads "10", "10s", "1.5 ms", "250us", "3m", "3min", "2h"; a bare number is seconds. False when it is none, negative or not
- * finite. */
+/* Reads "10", "10s", "1.5 ms", "250us", "3m", "3min", "2h"; a bare number is seconds. False when it
+ * is none, negative or not finite. */
 bool unit_parse_seconds(const char *text, double *seconds);
 
-/* Reads "4096", "64k", "64kB", "1.5M", "2G", "1T" (powers of 1000) and "64KiB", "2GiB" (powers of 1024). False when it is
- * none, negative or does not fit. */
+/* Reads "4096", "64k", "64kB", "1.5M", "2G", "1T" (powers of 1000) and "64KiB", "2GiB" (powers of
+ * 1024). False when it is none, negative or does not fit. */
 bool unit_parse_bytes(const char *text, uint64_t *bytes);
 
 /* Decimal digits alone, all of the text, that fit. */

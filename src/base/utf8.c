@@ -79,8 +79,9 @@ struct code_range {
     uint32_t first, last;
 };
 
-/* Combining marks and joiners, from the general categories Mn, Me and Cf of the Unicode data: the blocks that names and
- * messages contain. A mark outside of them is counted as one column, which misaligns a line and does nothing worse. */
+/* Combining marks and joiners, from the general categories Mn, Me and Cf of the Unicode data: the
+ * blocks that names and messages contain. A mark outside of them is counted as one column, which
+ * misaligns a line and does nothing worse. */
 static const struct code_range zero_width[] = {
     {0x0300, 0x036f}, {0x0483, 0x0489},   {0x0591, 0x05bd},   {0x0610, 0x061a}, {0x064b, 0x065f},
     {0x06d6, 0x06dc}, {0x06df, 0x06e4},   {0x0900, 0x0902},   {0x093c, 0x093c}, {0x0941, 0x0948},
