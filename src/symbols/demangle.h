@@ -48,7 +48,8 @@ enum symbol_language demangle_name(const char *name, size_t length, struct strbu
  *
  * `language` as demangle_name() said. Never recurses; time is linear in the length; a name whose brackets do not match
  * gives a shorter name or itself, never nothing. */
-void symbol_short_name(enum symbol_language language, const char *full, size_t length, struct strbuf *short_name);
+void symbol_short_name(enum symbol_language language, const char *full, size_t length,
+                       struct strbuf *short_name);
 
 /* The language of a name that somebody else demangled, from its looks. */
 enum symbol_language symbol_language_guess(const char *full, size_t length);
@@ -57,6 +58,7 @@ enum symbol_language symbol_language_guess(const char *full, size_t length);
  * needs, and returns when all have ended. `worker` is the index of the thread. A negative code from fn skips the items
  * not yet begun and is returned. Where the system refuses such threads the items run on this one, and names that would
  * need more room than there is stay mangled. */
-int demangle_threads(unsigned threads, size_t count, int (*fn)(void *ctx, size_t item, unsigned worker), void *ctx);
+int demangle_threads(unsigned threads, size_t count,
+                     int (*fn)(void *ctx, size_t item, unsigned worker), void *ctx);
 
 #endif
