@@ -22,7 +22,7 @@ lamella_dir(agent NEEDS core stream unwind)
 # What reads, analyses and shows.
 lamella_dir(base LIBS zstd zlib)
 lamella_dir(reader NEEDS base HEADERS stream/layout.h TESTS_NEED core stream LIBS zstd)
-lamella_dir(symbols NEEDS base LIBS elf dw iberty zstd)
+lamella_dir(symbols NEEDS base HEADERS profile/sink.h LIBS elf dw iberty zstd)
 lamella_dir(profile NEEDS base)
 lamella_dir(input NEEDS base reader symbols profile TESTS_NEED core stream)
 lamella_dir(phase NEEDS base reader symbols profile)
