@@ -117,8 +117,9 @@ static inline int apply_compact(const struct unwind_space *space, unwind_rule ru
 
 struct walk {
     struct unwind_space *space;
-    bool exact; /* regs.pc is where the frame was interrupted, not where it will go on */
-    bool full;  /* every rule from the tables, every register followed */
+    bool exact;  /* regs.pc is where the frame was interrupted, not where it will go on */
+    bool full;   /* every rule from the tables, every register followed */
+    bool placed; /* the frame turned out to be at regs.pc and not before it */
     uint8_t guessed;
     /* Brent's cycle search: a state to compare with, taken anew at depths that are powers of two. A stack need not grow
      * in one direction (rustc switches stacks), but no two of its frames agree in pc and sp. */
@@ -147,6 +148,15 @@ static bool at_process_start(const struct unwind_space *space)
     return space->root_sp - regs->r[space->arch->sp] <= 64 && space->root_sp;
 }
 
+/* A return address that nobody called from but that is where a function begins: somebody built this stack by hand, to
+ * end there (makecontext does). No rule leads on from it. */
+static bool at_hand_made_root(struct unwind_space *space)
+{
+    uint64_t target, pc = space->scratch->regs.pc;
+    return !unwind_follows_call(space, pc, &target) && unwind_row_at(space, pc) == 0 &&
+           space->scratch->fde.pc_begin == pc;
+}
+
 /* A frame that no table describes. */
 static __attribute__((noinline)) int step_unknown(struct walk *walk, int why)
 {
@@ -156,6 +166,9 @@ static __attribute__((noinline)) int step_unknown(struct walk *walk, int why)
         return 0;
     }
     if (!walk->exact && at_process_start(space))
+        return 1;
+    walk->placed = !walk->exact && at_hand_made_root(space);
+    if (walk->placed)
         return 1;
     if (unwind_guess(space, walk->exact) < 0)
         return why;
@@ -200,6 +213,7 @@ static int run(struct walk *walk, const struct unwind_regs *top, uint64_t *frame
     uint32_t next_mark = 1;
     *regs = *top;
     walk->exact = true;
+    walk->placed = false;
     walk->guessed = 0;
     walk->mark_pc = walk->mark_sp = 0;
     for (uint32_t depth = 0;;) {
@@ -209,6 +223,8 @@ static int run(struct walk *walk, const struct unwind_regs *top, uint64_t *frame
         frames[depth++] = lookup;
         result->depth = depth;
         int rc = step(walk, lookup);
+        if (walk->placed)
+            frames[depth - 1] = regs->pc;
         if (rc != 0)
             return rc < 0 ? rc : 0;
         if (regs->pc == 0)
