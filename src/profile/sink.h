@@ -114,6 +114,8 @@ struct profile_module {
     uint8_t build_id[32];
     uint8_t build_id_bytes;
     bool is_vdso;
+    bool has_mapped_at;
+    int64_t mapped_at_ns; /* when it was first seen mapped: without a build id, a file that was changed later is another */
 };
 
 /* A frame is an address inside a module, relative to the file (its own virtual addresses), the same for all
