@@ -31,22 +31,23 @@ struct profile_session {
     const char *tool_version;
     const char *host;
     int64_t started_at_unix_ns;
-    uint64_t elapsed_ns;  /* PROFILE_UNKNOWN: the launcher did not live to say */
+    uint64_t elapsed_ns;     /* PROFILE_UNKNOWN: the launcher did not live to say */
     uint64_t charged_cpu_ns; /* what the kernel charged to the tree (RUSAGE_CHILDREN of the launcher) */
-    int exit_code;        /* the command's; 128 + n for a signal; -1 unknown */
-    bool complete;        /* the launcher saw the end */
+    int exit_code;           /* the command's; 128 + n for a signal; -1 unknown */
+    bool complete;           /* the launcher saw the end */
     bool has_samples, has_intervals;
-    uint32_t engine;      /* enum stream_engine, of most processes */
+    uint32_t engine; /* enum stream_engine, of most processes */
     uint32_t kernel_mode;
-    uint32_t rate_hz;     /* step 0 of the ladder; rate_auto says whether it steps down */
+    uint32_t rate_hz; /* step 0 of the ladder; rate_auto says whether it steps down */
     bool rate_auto;
     uint32_t cores;
-    const char *session_json; /* path of the rest, for views that want the timeline and the machine; NULL */
+    const char *session_json; /* path of the rest, for views that want the timeline and the machine; NULL. Read it with
+                                 session_json_load() (input/session_json.h). */
 };
 
 struct profile_usage {
-    uint64_t user_ns, sys_ns, max_rss_bytes, minor_faults, major_faults, switches_voluntary, switches_forced, blocks_in,
-        blocks_out;
+    uint64_t user_ns, sys_ns, max_rss_bytes, minor_faults, major_faults, switches_voluntary,
+        switches_forced, blocks_in, blocks_out;
 };
 
 enum profile_sampled { PROFILE_SAMPLED_YES, PROFILE_SAMPLED_ACCOUNT_ONLY, PROFILE_SAMPLED_NO };
@@ -61,9 +62,11 @@ struct profile_process { /* one program image: exec begins a new one */
     struct profile_text exe, cwd, comm;
     const struct profile_text *argv;
     size_t argc;
-    bool argv_cut; /* the list was too long to be stored whole */
+    bool argv_cut;         /* the list was too long to be stored whole */
+    const char *stream;    /* the name of its stream file; NULL: it has none */
+    uint64_t kernel_start; /* clock ticks since boot; 0 when not known */
     enum profile_sampled sampled;
-    uint32_t why_not; /* enum stream_unsampled */
+    uint32_t why_not;        /* enum stream_unsampled */
     uint64_t startup_cpu_ns; /* from exec to the agent's start */
     uint32_t engine;
     uint32_t period_ns[4];
@@ -79,11 +82,14 @@ struct profile_process_end {
     uint32_t how;  /* enum stream_end_how; 0: the agent never said (killed, or still running) */
     bool running;  /* a daemon: alive when the recording ended */
     bool has_usage;
-    struct profile_usage own;    /* without its waited children; max_rss is its own VmHWM, PROFILE_UNKNOWN if not known */
-    uint64_t cpu_ns;             /* own CPU as the kernel charged it, whole life of the image; PROFILE_UNKNOWN */
+    struct profile_usage own; /* without its waited children; max_rss is its own VmHWM, PROFILE_UNKNOWN if not known */
+    uint64_t cpu_ns; /* own CPU as the kernel charged it, whole life of the image; PROFILE_UNKNOWN */
     uint64_t tail_cpu_ns;        /* after the agent's end; PROFILE_UNKNOWN */
     uint64_t lost[8];            /* enum stream_loss */
     uint64_t incomplete_records; /* pages or records that a killed process left half-made */
+    uint64_t damage[8];          /* enum stream_damage */
+    bool is_damaged; /* something in its stream could not be read; normal remains of a kill are not damage */
+    uint64_t clamped_times; /* times that ran backwards within a thread and were moved forward */
 };
 
 struct profile_thread {
@@ -160,7 +166,13 @@ struct profile_notice {
 
 struct profile_session_end {
     uint64_t streams, damaged_streams; /* files read; files in which something could not be read */
+    uint64_t unreadable_streams; /* files that are no streams at all, or could not be opened */
     uint64_t lost_records;
+    uint64_t clamped_times;
+    uint64_t damage[8];     /* enum stream_damage, of all streams */
+    char first_damage[256]; /* which file, where, what; empty when nothing is damaged */
+    uint64_t unidentified_cpu_ns; /* charged, and found in no process: descendants that nobody saw; PROFILE_UNKNOWN when
+                                     the charge is not known */
 };
 
 struct profile_sink_ops {
