@@ -1,0 +1,28 @@
+/* The periods between samples. docs/rates.md explains the formula and its figures. */
+#ifndef LAMELLA_SESSION_RATE_LADDER_H
+#define LAMELLA_SESSION_RATE_LADDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { RATE_STEPS = 4, RATE_MAX_HZ = 50000 };
+
+struct rate_ladder {
+    bool is_auto;
+    uint32_t rate_hz;               /* on step 0; 0: no samples */
+    uint32_t period_ns[RATE_STEPS]; /* CPU time between samples */
+    uint32_t step_cpu_ms[RATE_STEPS]; /* step i+1 is taken after this much CPU time of a process; 0: never */
+};
+
+/* interruption_ns  what one interruption with an empty handler was measured to take
+ * tick_ns          when the engine is served at the kernel's tick only, its length; else 0
+ * The ladder's first step costs a process at most the share of its CPU time that the budget leaves for samples. */
+struct rate_ladder rate_ladder_auto(uint32_t interruption_ns, uint32_t tick_ns);
+
+/* One rate for the life of every process; 0 is an account without samples. rate_hz at most RATE_MAX_HZ. */
+struct rate_ladder rate_ladder_fixed(uint32_t rate_hz);
+
+/* What a sample is assumed to cost in all, given the interruption's share. */
+uint32_t rate_sample_cost_ns(uint32_t interruption_ns);
+
+#endif

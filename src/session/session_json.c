@@ -1,0 +1,478 @@
+#include "session/session_json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/byteout.h"
+#include "base/file.h"
+#include "base/json_read.h"
+#include "base/json_write.h"
+#include "base/memory.h"
+#include "base/strbuf.h"
+#include "session/build_settings.h"
+
+enum { FILE_LIMIT = 1u << 30 };
+
+static void put_strings(struct json_writer *json, const char *key, const char *const *items,
+                        size_t count)
+{
+    json_member_array(json, key);
+    for (size_t i = 0; i < count; i++)
+        json_put_str(json, items[i]);
+    json_put_end(json);
+}
+
+static void put_optional(struct json_writer *json, const char *key, const char *text)
+{
+    if (text && text[0])
+        json_member_str(json, key, text);
+}
+
+static void put_command(struct json_writer *json, const struct session_facts *facts)
+{
+    json_member_array(json, "command");
+    for (char *const *arg = facts->command; *arg; arg++)
+        json_put_str(json, *arg);
+    json_put_end(json);
+    put_optional(json, "cwd", facts->cwd);
+    json_member_str(json, "directory", facts->directory);
+    put_optional(json, "scratch", facts->scratch);
+}
+
+static void put_clock(struct json_writer *json, const struct session_facts *facts)
+{
+    json_member_u64(json, "started_at_unix_ns", facts->start.wall_ns);
+    json_member_str(json, "clock", facts->with_tsc ? "tsc" : "monotonic");
+    json_member_u64(json, "tick_rate_hz", facts->tick_rate_hz);
+    json_member_u64(json, "start_ticks", facts->start.ticks);
+    json_member_u64(json, "start_mono_ns", facts->start.mono_ns);
+    json_member_array(json, "times");
+    array_each(&facts->times, it)
+    {
+        json_put_array(json);
+        json_put_u64(json, it->ticks);
+        json_put_u64(json, it->mono_ns);
+        json_put_u64(json, it->wall_ns);
+        json_put_end(json);
+    }
+    json_put_end(json);
+}
+
+static void put_end(struct json_writer *json, const struct session_facts *facts)
+{
+    json_member_u64(json, "launcher_pid", facts->launcher_pid);
+    json_member_u64(json, "launcher_start", facts->launcher_start);
+    if (facts->command_pid)
+        json_member_u64(json, "command_pid", facts->command_pid);
+    if (!facts->has_end)
+        return;
+    json_member_u64(json, "elapsed_ns", facts->elapsed_ns);
+    json_member_i64(json, "exit_code", facts->exit_code);
+    if (WIFSIGNALED(facts->status))
+        json_member_i64(json, "signal", WTERMSIG(facts->status));
+    json_member_u64(json, "charged_cpu_ns", facts->charged_cpu_ns);
+    json_member_u64(json, "launcher_cpu_ns", facts->launcher_cpu_ns);
+}
+
+static void put_rate(struct json_writer *json, const struct session_facts *facts)
+{
+    json_member_str(json, "wanted_engine", engine_name(facts->wanted_engine));
+    json_member_str(json, "engine", engine_name(facts->engine));
+    put_optional(json, "engine_note", facts->engine_note);
+    put_optional(json, "command_note", facts->command_note);
+    json_member_bool(json, "kernel_mode", facts->kernel_mode);
+    json_member_bool(json, "rate_auto", facts->ladder.is_auto);
+    json_member_u64(json, "rate_hz", facts->ladder.rate_hz);
+    json_member_array(json, "period_ns");
+    for (int i = 0; i < RATE_STEPS; i++)
+        json_put_u64(json, facts->ladder.period_ns[i]);
+    json_put_end(json);
+    json_member_array(json, "step_cpu_ms");
+    for (int i = 0; i < RATE_STEPS; i++)
+        json_put_u64(json, facts->ladder.step_cpu_ms[i]);
+    json_put_end(json);
+    if (facts->sample_cost_ns)
+        json_member_u64(json, "sample_cost_ns", facts->sample_cost_ns);
+    if (facts->interruption_ns)
+        json_member_u64(json, "interruption_ns", facts->interruption_ns);
+    if (facts->max_bytes)
+        json_member_u64(json, "max_bytes", facts->max_bytes);
+    put_strings(json, "only", facts->only, facts->only_count);
+    put_strings(json, "skip", facts->skip, facts->skip_count);
+}
+
+static void put_machine(struct json_writer *json, const struct machine_info *machine)
+{
+    json_member_object(json, "machine");
+    put_optional(json, "machine_id", machine->machine_id);
+    put_optional(json, "host", machine->host);
+    put_optional(json, "cpu_model", machine->cpu_model);
+    if (machine->cores)
+        json_member_u64(json, "cores", machine->cores);
+    if (machine->mem_bytes)
+        json_member_u64(json, "mem_bytes", machine->mem_bytes);
+    put_optional(json, "kernel", machine->kernel);
+    put_optional(json, "os", machine->os);
+    put_optional(json, "arch", machine->arch);
+    put_optional(json, "virt", machine->virt);
+    json_put_end(json);
+}
+
+static uint64_t timeval_ns(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
+static uint64_t count_of(long value)
+{
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+static void put_usage(struct json_writer *json, const struct rusage *usage)
+{
+    json_member_object(json, "usage");
+    json_member_u64(json, "user_ns", timeval_ns(&usage->ru_utime));
+    json_member_u64(json, "sys_ns", timeval_ns(&usage->ru_stime));
+    json_member_u64(json, "max_rss_bytes", count_of(usage->ru_maxrss) * 1024u);
+    json_member_u64(json, "minor_faults", count_of(usage->ru_minflt));
+    json_member_u64(json, "major_faults", count_of(usage->ru_majflt));
+    json_member_u64(json, "switches_voluntary", count_of(usage->ru_nvcsw));
+    json_member_u64(json, "switches_forced", count_of(usage->ru_nivcsw));
+    json_member_u64(json, "blocks_in", count_of(usage->ru_inblock));
+    json_member_u64(json, "blocks_out", count_of(usage->ru_oublock));
+    json_put_end(json);
+}
+
+static void put_reaped(struct json_writer *json, const struct session_facts *facts)
+{
+    json_member_array(json, "reaped");
+    for (size_t i = 0; facts->reaped && i < facts->reaped->count; i++) {
+        const struct reaped_process *it = &facts->reaped->items[i];
+        json_put_newline(json);
+        json_put_object(json);
+        json_member_u64(json, "pid", it->pid);
+        if (it->has_stat) {
+            json_member_u64(json, "kernel_start", it->kernel_start);
+            json_member_str_n(json, "comm", it->comm, it->comm_bytes);
+        }
+        json_member_i64(json, "status", it->status);
+        json_member_i64(json, "at_ns", (int64_t)(it->mono_ns - facts->start.mono_ns));
+        put_usage(json, &it->usage);
+        json_put_end(json);
+    }
+    json_put_end(json);
+}
+
+static void put_argv(struct json_writer *json, const struct seen_process *seen)
+{
+    json_member_array(json, "argv");
+    const char *at = seen->argv, *end = seen->argv + seen->argv_bytes;
+    while (at < end) {
+        const char *stop = memchr(at, '\0', (size_t)(end - at));
+        size_t length = (size_t)((stop ? stop : end) - at);
+        json_put_str_n(json, at, length);
+        at += length + 1;
+    }
+    json_put_end(json);
+}
+
+static void put_seen_process(struct json_writer *json, const struct session_facts *facts,
+                             const struct seen_process *seen)
+{
+    json_put_newline(json);
+    json_put_object(json);
+    json_member_u64(json, "pid", seen->pid);
+    json_member_u64(json, "ppid", seen->ppid);
+    json_member_u64(json, "kernel_start", seen->kernel_start);
+    json_member_array(json, "comm");
+    array_each(&seen->names, name) json_put_str_n(json, name->text, name->bytes);
+    json_put_end(json);
+    if (!facts->recorded || !map_get(facts->recorded, seen->pid, NULL)) {
+        put_optional(json, "exe", seen->exe);
+        if (seen->argv)
+            put_argv(json, seen);
+    }
+    json_member_i64(json, "first_ns", seen->first_ns);
+    json_member_i64(json, "last_ns", seen->last_ns);
+    json_member_u64(json, "cpu_ns", seen->cpu_ns);
+    json_member_u64(json, "peak_rss_bytes", seen->peak_rss_bytes);
+    if (facts->has_end && seen->is_alive && seen->threads)
+        json_member_bool(json, "running", true);
+    json_put_end(json);
+}
+
+static void put_number(struct json_writer *json, double value, int decimals)
+{
+    json_put_fixed(json, value, decimals); /* NaN is null */
+}
+
+static void put_timeline(struct json_writer *json, const struct timeline *rows)
+{
+    static const char *const columns[] = {"t_ns",     "processes", "threads", "tree_busy",
+                                          "cpu_busy", "load1",     "psi_cpu", "psi_io",
+                                          "psi_mem",  "rss_bytes"};
+    json_member_object(json, "timeline");
+    put_strings(json, "columns", columns, sizeof columns / sizeof *columns);
+    json_member_array(json, "rows");
+    array_each(rows, row)
+    {
+        json_put_newline(json);
+        json_put_array(json);
+        json_put_i64(json, row->t_ns);
+        put_number(json, row->processes, 0);
+        put_number(json, row->threads, 0);
+        put_number(json, row->tree_busy, 3);
+        put_number(json, row->cpu_busy, 3);
+        put_number(json, row->load1, 2);
+        put_number(json, row->psi_cpu, 4);
+        put_number(json, row->psi_io, 4);
+        put_number(json, row->psi_mem, 4);
+        put_number(json, row->rss_bytes, 0);
+        json_put_end(json);
+    }
+    json_put_end(json);
+    json_put_end(json);
+}
+
+static void put_poll(struct json_writer *json, const struct session_facts *facts)
+{
+    if (!facts->poll)
+        return;
+    struct poll_cost cost = tree_poll_cost(facts->poll);
+    json_member_object(json, "poll");
+    json_member_u64(json, "passes", cost.passes);
+    json_member_u64(json, "cpu_ns", cost.cpu_ns);
+    json_member_u64(json, "not_kept", cost.not_kept);
+    json_put_end(json);
+    json_member_array(json, "seen");
+    array_each(tree_poll_seen(facts->poll), seen) put_seen_process(json, facts, seen);
+    json_put_end(json);
+    put_timeline(json, tree_poll_rows(facts->poll));
+}
+
+static void put_all(struct json_writer *json, const struct session_facts *facts)
+{
+    char id[17];
+    snprintf(id, sizeof id, "%016llx", (unsigned long long)facts->session_id);
+    json_put_object(json);
+    json_member_str(json, "format", "lamella-session");
+    json_member_u64(json, "version", 1);
+    json_member_str(json, "tool_version", LAM_VERSION);
+    json_member_str(json, "session_id", id);
+    json_member_bool(json, "complete", facts->complete);
+    put_command(json, facts);
+    put_clock(json, facts);
+    put_end(json, facts);
+    put_rate(json, facts);
+    put_machine(json, facts->machine);
+    json_put_key(json, "settings");
+    build_settings_write(json, facts->environment);
+    put_strings(json, "warnings", (const char *const *)facts->warnings.items, facts->warnings.count);
+    put_reaped(json, facts);
+    put_poll(json, facts);
+    json_put_end(json);
+}
+
+int session_json_write(const char *dir, const struct session_facts *facts, struct lam_error *err)
+{
+    struct strbuf text = {0};
+    struct byteout *out = mem_zalloc(1, sizeof *out);
+    char *path = path_join(dir, SESSION_JSON_NAME);
+    int rc = out && path ? LAM_OK : lam_error_set(err, LAM_E_NOMEM, "out of memory");
+    if (rc >= 0) {
+        struct json_writer json;
+        byteout_init_strbuf(out, &text);
+        json_writer_init(&json, out, 0);
+        put_all(&json, facts);
+        rc = json_writer_finish(&json, path, err);
+    }
+    if (rc >= 0)
+        rc = file_write_all(path, strbuf_text(&text), text.length, err);
+    strbuf_free(&text);
+    mem_free(path);
+    mem_free(out);
+    return rc;
+}
+
+/* ---- reading it again ---- */
+
+/* A text value, or NULL for null; anything else is skipped and leaves *text alone. */
+static int take_text(struct json_reader *json, char **text)
+{
+    int event = json_next(json);
+    if (event == JSON_STRING) {
+        mem_free(*text);
+        *text = mem_strndup(json->text, json->length);
+        return *text ? LAM_OK : json_fail(json, LAM_E_NOMEM, "out of memory");
+    }
+    return event < 0 ? event : json_skip_rest(json);
+}
+
+static int take_u64(struct json_reader *json, uint64_t *value)
+{
+    int event = json_next(json);
+    if (event == JSON_NUMBER)
+        json_get_u64(json, value);
+    return event < 0 ? event : json_skip_rest(json);
+}
+
+static int take_bool(struct json_reader *json, bool *value)
+{
+    int event = json_next(json);
+    if (event == JSON_BOOL)
+        *value = json->boolean;
+    return event < 0 ? event : json_skip_rest(json);
+}
+
+static int take_command(struct json_reader *json, char **line)
+{
+    struct strbuf buf = {0};
+    int rc = json_enter_array(json);
+    while (rc >= 0 && (rc = json_next_element(json)) > 0) {
+        if (json->event == JSON_STRING) {
+            if (buf.length)
+                strbuf_add_char(&buf, ' ');
+            strbuf_add_shell_quoted(&buf, json->text, json->length);
+        }
+        rc = json_skip_rest(json);
+    }
+    mem_free(*line);
+    *line = strbuf_take(&buf, NULL);
+    return rc;
+}
+
+static int take_member(struct json_reader *json, struct session_stub *stub)
+{
+    uint64_t pid = 0, started = 0;
+    int rc;
+    if (json_key_is(json, "directory"))
+        return take_text(json, &stub->directory);
+    if (json_key_is(json, "scratch"))
+        return take_text(json, &stub->scratch);
+    if (json_key_is(json, "complete"))
+        return take_bool(json, &stub->complete);
+    if (json_key_is(json, "recovered"))
+        return take_bool(json, &stub->recovered);
+    if (json_key_is(json, "elapsed_ns"))
+        return take_u64(json, &stub->elapsed_ns);
+    if (json_key_is(json, "launcher_start"))
+        return take_u64(json, &stub->launcher_start);
+    if (json_key_is(json, "command"))
+        return take_command(json, &stub->command);
+    if (json_key_is(json, "launcher_pid")) {
+        rc = take_u64(json, &pid);
+        stub->launcher_pid = pid <= INT32_MAX ? (uint32_t)pid : 0;
+        return rc;
+    }
+    if (json_key_is(json, "started_at_unix_ns")) {
+        rc = take_u64(json, &started);
+        stub->started_at_unix_ns = started <= INT64_MAX ? (int64_t)started : 0;
+        return rc;
+    }
+    return json_skip_value(json);
+}
+
+int session_stub_read(const char *dir, struct session_stub *stub, struct lam_error *err)
+{
+    struct file_map map = {0};
+    struct session_stub out = {0};
+    char *path = path_join(dir, SESSION_JSON_NAME);
+    if (!path)
+        return lam_error_set(err, LAM_E_NOMEM, "out of memory");
+    int rc = file_map(path, &map, err);
+    if (rc >= 0) {
+        struct json_reader json;
+        json_open_memory(&json, map.data, map.size_bytes, NULL);
+        rc = json_enter_object(&json);
+        while (rc >= 0 && (rc = json_next_key(&json)) > 0)
+            rc = take_member(&json, &out);
+        if (rc < 0)
+            json_error(&json, path, err);
+        json_close(&json);
+    }
+    file_unmap(&map);
+    mem_free(path);
+    if (rc < 0)
+        session_stub_free(&out);
+    else
+        *stub = out;
+    return rc < 0 ? rc : LAM_OK;
+}
+
+void session_stub_free(struct session_stub *stub)
+{
+    mem_free(stub->directory);
+    mem_free(stub->scratch);
+    mem_free(stub->command);
+    *stub = (struct session_stub){0};
+}
+
+/* ---- copying it ---- */
+
+static bool is_dropped(const struct json_reader *json)
+{
+    return json_key_is(json, "scratch") || json_key_is(json, "recovered");
+}
+
+/* Copies members as the bytes they are: what was escaped once must not be escaped again. */
+static int copy_members(const struct file_map *map, struct json_reader *json, struct strbuf *out)
+{
+    int rc = json_enter_object(json);
+    strbuf_add_char(out, '{');
+    while (rc >= 0) {
+        uint64_t from = json_offset(json);
+        rc = json_next_key(json);
+        if (rc <= 0)
+            break;
+        bool dropped = is_dropped(json);
+        rc = json_skip_value(json);
+        if (rc < 0 || dropped)
+            continue;
+        const char *at = (const char *)map->data + from;
+        size_t length = (size_t)(json_offset(json) - from);
+        size_t lead = 0;
+        while (lead < length && strchr(", \t\r\n", at[lead]))
+            lead++;
+        if (out->length > 1)
+            strbuf_add_char(out, ',');
+        strbuf_add_bytes(out, at + lead, length - lead);
+    }
+    return rc;
+}
+
+static int copy_without_scratch(const struct file_map *map, const char *name, bool recovered,
+                                struct strbuf *out, struct lam_error *err)
+{
+    struct json_reader json;
+    json_open_memory(&json, map->data, map->size_bytes, NULL);
+    int rc = copy_members(map, &json, out);
+    if (rc < 0)
+        json_error(&json, name, err);
+    json_close(&json);
+    if (recovered)
+        strbuf_add(out, out->length > 1 ? ",\"recovered\":true" : "\"recovered\":true");
+    strbuf_add(out, "}\n");
+    if (rc >= 0 && !strbuf_ok(out))
+        rc = lam_error_set(err, LAM_E_NOMEM, "out of memory");
+    return rc < 0 ? rc : LAM_OK;
+}
+
+int session_json_settle(const char *from, const char *to, bool recovered, struct lam_error *err)
+{
+    struct file_map map = {0};
+    struct strbuf text = {0};
+    char *from_path = path_join(from, SESSION_JSON_NAME), *to_path = path_join(to, SESSION_JSON_NAME);
+    int rc = from_path && to_path ? file_map(from_path, &map, err)
+                                  : lam_error_set(err, LAM_E_NOMEM, "out of memory");
+    if (rc >= 0)
+        rc = copy_without_scratch(&map, from_path, recovered, &text, err);
+    file_unmap(&map);
+    if (rc >= 0)
+        rc = file_write_all(to_path, strbuf_text(&text), text.length, err);
+    strbuf_free(&text);
+    mem_free(from_path);
+    mem_free(to_path);
+    return rc;
+}
