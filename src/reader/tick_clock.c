@@ -1,4 +1,4 @@
-#include "reader/stream_clock.h"
+#include "reader/tick_clock.h"
 
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
  * microsecond off. */
 #define MIN_PIECE_NS 1000000ull
 
-int stream_clock_add(struct stream_clock *clock, uint64_t ticks, uint64_t mono_ns)
+int tick_clock_add(struct tick_clock *clock, uint64_t ticks, uint64_t mono_ns)
 {
     return array_push(&clock->points, ((struct clock_point){ticks, mono_ns}));
 }
@@ -36,7 +36,7 @@ static struct clock_piece make_piece(struct clock_point from, uint64_t numerator
 
 /* Whether two readings fit the nominal rate: to 1 in 1,000, and 10 µs for what interrupted a reading. NTP slews by 1 in
  * 2,000 at most. */
-static bool points_agree(const struct stream_clock *clock, struct clock_point from,
+static bool points_agree(const struct tick_clock *clock, struct clock_point from,
                          struct clock_point to)
 {
     uint64_t ticks = to.ticks - from.ticks;
@@ -48,7 +48,7 @@ static bool points_agree(const struct stream_clock *clock, struct clock_point fr
     return off <= is / 1000 + 10000;
 }
 
-int stream_clock_ready(struct stream_clock *clock, uint64_t tick_rate_hz, uint64_t zero_mono_ns)
+int tick_clock_ready(struct tick_clock *clock, uint64_t tick_rate_hz, uint64_t zero_mono_ns)
 {
     clock->tick_rate_hz = tick_rate_hz ? tick_rate_hz : NS_PER_S;
     clock->zero_mono_ns = zero_mono_ns;
@@ -74,7 +74,7 @@ int stream_clock_ready(struct stream_clock *clock, uint64_t tick_rate_hz, uint64
     return array_push(&clock->pieces, make_piece(from, NS_PER_S, clock->tick_rate_hz));
 }
 
-static const struct clock_piece *piece_at(struct stream_clock *clock, uint64_t ticks)
+static const struct clock_piece *piece_at(struct tick_clock *clock, uint64_t ticks)
 {
     const struct clock_piece *pieces = clock->pieces.items;
     size_t count = clock->pieces.count;
@@ -99,7 +99,7 @@ static uint64_t scaled(const struct clock_piece *piece, uint64_t ticks)
     return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns;
 }
 
-int64_t stream_clock_ns(struct stream_clock *clock, uint64_t ticks)
+int64_t tick_clock_ns(struct tick_clock *clock, uint64_t ticks)
 {
     if (!clock->pieces.count)
         return 0;
@@ -114,14 +114,14 @@ int64_t stream_clock_ns(struct stream_clock *clock, uint64_t ticks)
     return ns < INT64_MIN ? INT64_MIN : (int64_t)ns;
 }
 
-uint64_t stream_clock_span_ns(struct stream_clock *clock, uint64_t at, uint64_t ticks)
+uint64_t tick_clock_span_ns(struct tick_clock *clock, uint64_t at, uint64_t ticks)
 {
     return clock->pieces.count ? scaled(piece_at(clock, at), ticks) : 0;
 }
 
-void stream_clock_free(struct stream_clock *clock)
+void tick_clock_free(struct tick_clock *clock)
 {
     array_free(&clock->points);
     array_free(&clock->pieces);
-    *clock = (struct stream_clock){0};
+    *clock = (struct tick_clock){0};
 }

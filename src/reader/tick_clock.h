@@ -1,7 +1,7 @@
 /* Ticks to nanoseconds: piecewise linear through readings of clocks taken together. Wall clock readings are not used, so a
  * clock that is set meanwhile moves nothing. */
-#ifndef LAMELLA_READER_STREAM_CLOCK_H
-#define LAMELLA_READER_STREAM_CLOCK_H
+#ifndef LAMELLA_READER_TICK_CLOCK_H
+#define LAMELLA_READER_TICK_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ struct clock_piece { /* from `ticks` on: ns = base_ns + (t - ticks) * scale / 2^
     uint32_t shift;
 };
 
-struct stream_clock {
+struct tick_clock {
     LAM_ARRAY(struct clock_point) points;
     LAM_ARRAY(struct clock_piece) pieces;
     uint64_t tick_rate_hz; /* nominal: the rate where there is but one reading, and beyond the readings */
@@ -30,18 +30,18 @@ struct stream_clock {
 };
 
 /* All-zero is empty. Adds a reading, in any order. LAM_OK or LAM_E_NOMEM. */
-int stream_clock_add(struct stream_clock *clock, uint64_t ticks, uint64_t mono_ns);
+int tick_clock_add(struct tick_clock *clock, uint64_t ticks, uint64_t mono_ns);
 
 /* Makes the pieces, after the last reading was added. Readings that contradict their neighbours (time runs backwards, or
  * more than a thousandth off the nominal rate over at least a millisecond) are left out. LAM_OK or LAM_E_NOMEM. */
-int stream_clock_ready(struct stream_clock *clock, uint64_t tick_rate_hz, uint64_t zero_mono_ns);
+int tick_clock_ready(struct tick_clock *clock, uint64_t tick_rate_hz, uint64_t zero_mono_ns);
 
 /* Nanoseconds since zero; negative before. Saturates far outside of what 63 bits hold. Remembers the piece: one thread. */
-int64_t stream_clock_ns(struct stream_clock *clock, uint64_t ticks);
+int64_t tick_clock_ns(struct tick_clock *clock, uint64_t ticks);
 
 /* A stretch of time in ticks, at the rate in force at `at`. */
-uint64_t stream_clock_span_ns(struct stream_clock *clock, uint64_t at, uint64_t ticks);
+uint64_t tick_clock_span_ns(struct tick_clock *clock, uint64_t at, uint64_t ticks);
 
-void stream_clock_free(struct stream_clock *clock);
+void tick_clock_free(struct tick_clock *clock);
 
 #endif
