@@ -3,7 +3,7 @@
  * A word on the stack is taken for the return address when it follows a call and its own code has a rule. That much is
  * true of stale words too, so the best evidence goes first: a direct call whose target is the very piece of code without
  * rules that we are in. */
-#include "unwind/unwind.h"
+#include "unwind/asm_frame.h"
 
 enum {
     GUESS_WORDS = 64, /* from the stack pointer up: locals and saved registers of an assembly routine */
@@ -14,8 +14,10 @@ enum {
 
 struct guess {
     struct unwind_space *space;
+    uint64_t pc, sp, fp;               /* of the frame without rules */
     uint64_t module_start, module_end; /* around pc; empty when there is none */
-    bool weak;                         /* take calls whose target is not seen to be us */
+    uint64_t found_slot, found_pc;     /* the return address */
+    uint64_t fp_slot; /* where the caller's frame pointer is saved; 0: in its register */
 };
 
 static bool has_rule(struct unwind_space *space, uint64_t lookup)
@@ -25,125 +27,205 @@ static bool has_rule(struct unwind_space *space, uint64_t lookup)
     return kind == RULE_FRAME || kind == RULE_END || kind == RULE_SLOW;
 }
 
-static bool is_target(const struct guess *guess, uint64_t target)
+/* Is target the beginning of the piece of code without rules that we are in? */
+static bool is_us(void *ctx, uint64_t target)
 {
-    uint64_t pc = guess->space->scratch->regs.pc;
+    const struct guess *guess = ctx;
     int why;
     return target >= guess->module_start && target < guess->module_end &&
-           pc - target + GUESS_REACH < 2 * GUESS_REACH &&
+           guess->pc - target + GUESS_REACH < 2 * GUESS_REACH &&
            rule_kind(unwind_rule_at(guess->space, target, NULL, &why)) == RULE_MISSING;
 }
 
-static bool is_return_address(const struct guess *guess, uint64_t addr)
+/* Where we were entered, if the function called was us or ends in a jump to us; else 0. */
+static uint64_t entry_of(struct guess *guess, uint64_t target)
 {
-    uint64_t target;
-    if (!unwind_follows_call(guess->space, addr, &target))
-        return false;
-    if (!guess->weak && (target == 0 || !is_target(guess, target)))
-        return false;
-    return has_rule(guess->space, addr - 1);
+    struct unwind_space *space = guess->space;
+    if (target < guess->module_start || target >= guess->module_end)
+        return 0;
+    if (is_us(guess, target))
+        return target;
+    if (unwind_row_at(space, target) < 0)
+        return 0;
+    return asm_find_jump(space, target, space->scratch->fde.pc_end, is_us, guess);
 }
 
-/* The first of count words from base that can be the return address; 0 none. */
-static uint64_t scan(const struct guess *guess, uint64_t base, unsigned count, uint64_t *pc)
+static bool is_return_address(const struct guess *guess, uint64_t addr, uint64_t *target)
+{
+    return unwind_follows_call(guess->space, addr, target) && has_rule(guess->space, addr - 1);
+}
+
+static int word_at(const struct guess *guess, uint64_t slot, uint64_t *out)
+{
+    int rc = unwind_read(&guess->space->memory, slot, out);
+    *out &= guess->space->arch->code_mask;
+    return rc;
+}
+
+static void found(struct guess *guess, uint64_t slot, uint64_t pc, uint64_t fp_slot)
+{
+    guess->found_slot = slot;
+    guess->found_pc = pc;
+    guess->fp_slot = fp_slot;
+}
+
+/* The saved frame pointer where nothing better is known: at [fp], if fp points into the frame below the return address.
+ */
+static uint64_t usual_fp_slot(const struct guess *guess, uint64_t slot)
+{
+    bool within = guess->fp % 8 == 0 && guess->fp >= guess->sp && guess->fp < slot;
+    return within ? guess->fp : 0;
+}
+
+/* Takes what lies where the code says the return address is, if it can be one. */
+static bool by_code(struct guess *guess, const struct asm_frame *frame)
+{
+    uint64_t pc, target;
+    uint64_t slot = (frame->framed ? guess->fp : guess->sp) + frame->distance;
+    if (word_at(guess, slot, &pc) < 0 || !is_return_address(guess, pc, &target))
+        return false;
+    found(guess, slot, pc, frame->saved_fp ? slot - frame->saved_fp : 0);
+    return true;
+}
+
+/* On the way out, about to return: nothing else needs to be known. */
+static bool by_exit(struct guess *guess)
+{
+    struct asm_frame frame;
+    return asm_frame_from_exit(guess->space, guess->pc, &frame) == 0 && by_code(guess, &frame);
+}
+
+/* A word on the stack is the address behind a call that led to entry. It may still be a left-over of an earlier such call,
+ * so the code at entry decides. */
+static bool by_entry(struct guess *guess, uint64_t entry)
+{
+    struct asm_frame frame;
+    return asm_frame_from_entry(guess->space, entry, guess->pc, &frame) == 0 &&
+           by_code(guess, &frame);
+}
+
+/* No call names us: it went through a pointer. */
+static bool by_nearest_entry(struct guess *guess)
+{
+    uint64_t entry = asm_find_entry(guess->space, guess->pc);
+    return entry != 0 && is_us(guess, entry) && by_entry(guess, entry);
+}
+
+/* Looks for a call of us among count words from base. True when settled; a word that the code at entry contradicts is
+ * kept if it is the first. */
+static bool scan_for_our_call(struct guess *guess, uint64_t base, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        uint64_t slot = base + 8 * i;
-        if (unwind_read(&guess->space->memory, slot, pc) < 0)
-            return 0;
-        *pc &= guess->space->arch->code_mask;
-        if (is_return_address(guess, *pc))
-            return slot;
+        uint64_t slot = base + 8 * i, pc, target;
+        if (word_at(guess, slot, &pc) < 0)
+            break;
+        if (!is_return_address(guess, pc, &target) || target == 0)
+            continue;
+        uint64_t entry = entry_of(guess, target);
+        if (entry == 0)
+            continue;
+        if (by_entry(guess, entry))
+            return true;
+        if (!guess->found_slot)
+            found(guess, slot, pc, usual_fp_slot(guess, slot));
     }
-    return 0;
+    return false;
 }
 
-/* Goes to the caller whose return address pc was in slot (0: in a register). */
-static void accept(struct unwind_space *space, uint64_t slot, uint64_t pc, bool frame_pushed)
+/* Takes the first of count words from base that can be a return address at all. */
+static bool scan_for_any(struct guess *guess, uint64_t base, unsigned count)
 {
-    const struct unwind_arch *arch = space->arch;
-    struct unwind_regs *regs = &space->scratch->regs;
-    uint64_t fp;
-    regs->valid &= (uint64_t)1 << arch->sp | (uint64_t)1 << arch->fp;
-    if (frame_pushed) {
-        if (unwind_read(&space->memory, regs->r[arch->fp], &fp) < 0)
-            regs->valid &= ~((uint64_t)1 << arch->fp);
-        else
-            regs->r[arch->fp] = fp;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t slot = base + 8 * i, pc, target;
+        if (word_at(guess, slot, &pc) < 0)
+            return false;
+        if (!is_return_address(guess, pc, &target))
+            continue;
+        found(guess, slot, pc, usual_fp_slot(guess, slot));
+        return true;
     }
-    if (slot)
-        regs->r[arch->sp] = slot + 8;
-    regs->pc = pc;
+    return false;
 }
 
 /* The frame pointer points into the frame: at the saved one, below the return address. */
-static bool fp_in_frame(const struct unwind_space *space)
+static bool fp_in_frame(const struct guess *guess)
 {
-    const struct unwind_regs *regs = &space->scratch->regs;
-    uint64_t fp = regs->r[space->arch->fp], sp = regs->r[space->arch->sp];
-    return unwind_reg_known(regs, space->arch->fp) && fp % 8 == 0 && fp >= sp && fp - sp < 1u << 20;
+    const struct unwind_regs *regs = &guess->space->scratch->regs;
+    return unwind_reg_known(regs, guess->space->arch->fp) && guess->fp % 8 == 0 &&
+           guess->fp >= guess->sp && guess->fp - guess->sp < 1u << 20;
 }
 
-static int guess_pushed(struct guess *guess, bool top)
+/* Goes to the caller. */
+static void accept(const struct guess *guess)
 {
     struct unwind_space *space = guess->space;
-    const struct unwind_regs *regs = &space->scratch->regs;
-    uint64_t sp = regs->r[space->arch->sp], fp = regs->r[space->arch->fp], slot = 0, pc = 0;
-    bool framed = fp_in_frame(space);
+    const struct unwind_arch *arch = space->arch;
+    struct unwind_regs *regs = &space->scratch->regs;
+    regs->valid &= (uint64_t)1 << arch->sp | (uint64_t)1 << arch->fp;
+    if (guess->fp_slot && unwind_read(&space->memory, guess->fp_slot, &regs->r[arch->fp]) < 0)
+        regs->valid &= ~((uint64_t)1 << arch->fp);
+    if (guess->found_slot)
+        regs->r[arch->sp] = guess->found_slot + 8;
+    regs->pc = guess->found_pc;
+}
+
+/* x86-64: the return address is on the stack. */
+static int guess_pushed(struct guess *guess, bool top)
+{
+    bool framed = fp_in_frame(guess), settled = false;
+    uint64_t sp = guess->sp, above_fp = guess->fp + 8;
     if (top) {
-        guess->weak = false;
-        slot = scan(guess, sp, 1, &pc);
-        if (!slot && framed)
-            slot = scan(guess, fp + 8, GUESS_FRAME_WORDS, &pc);
-        if (!slot)
-            slot = scan(guess, sp + 8, GUESS_WORDS - 1, &pc);
+        settled = by_exit(guess) || scan_for_our_call(guess, sp, 1) ||
+                  (framed && scan_for_our_call(guess, above_fp, GUESS_FRAME_WORDS)) ||
+                  scan_for_our_call(guess, sp + 8, GUESS_WORDS - 1);
+        settled =
+            settled || guess->found_slot || by_nearest_entry(guess) || scan_for_any(guess, sp, 1);
     }
-    guess->weak = true;
-    if (!slot && top)
-        slot = scan(guess, sp, 1, &pc);
-    if (!slot && framed)
-        slot = scan(guess, fp + 8, 1, &pc);
-    if (!slot && framed && top)
-        slot = scan(guess, fp + 16, GUESS_FRAME_WORDS - 1, &pc);
-    if (!slot && top)
-        slot = scan(guess, sp + 8, GUESS_WEAK_WORDS - 1, &pc);
-    if (!slot)
+    settled = settled || (framed && scan_for_any(guess, above_fp, top ? GUESS_FRAME_WORDS : 1)) ||
+              (top && scan_for_any(guess, sp + 8, GUESS_WEAK_WORDS - 1));
+    if (!settled)
         return -1;
-    accept(space, slot, pc, framed && slot > fp);
+    accept(guess);
     return 0;
 }
 
 /* aarch64: the link register in a leaf, else the frame record (saved x29, return address) that x29 points to. */
 static int guess_linked(struct guess *guess, bool top)
 {
-    struct unwind_space *space = guess->space;
-    const struct unwind_arch *arch = space->arch;
-    const struct unwind_regs *regs = &space->scratch->regs;
-    uint64_t pc;
-    guess->weak = true;
+    const struct unwind_arch *arch = guess->space->arch;
+    const struct unwind_regs *regs = &guess->space->scratch->regs;
+    uint64_t pc, target;
     if (top && unwind_reg_known(regs, arch->link)) {
         pc = regs->r[arch->link] & arch->code_mask;
-        if (is_return_address(guess, pc)) {
-            accept(space, 0, pc, false);
+        if (is_return_address(guess, pc, &target)) {
+            found(guess, 0, pc, 0);
+            accept(guess);
             return 0;
         }
     }
-    uint64_t slot = regs->r[arch->fp] + 8;
-    if (!fp_in_frame(space) || !scan(guess, slot, 1, &pc))
+    if (!fp_in_frame(guess) || word_at(guess, guess->fp + 8, &pc) < 0 ||
+        !is_return_address(guess, pc, &target))
         return -1;
-    accept(space, slot, pc, true);
+    found(guess, guess->fp + 8, pc, guess->fp);
+    accept(guess);
     return 0;
 }
 
 int unwind_guess(struct unwind_space *space, bool top)
 {
-    struct guess guess = {.space = space};
     struct unwind_scratch *scratch = space->scratch;
-    if (!unwind_reg_known(&scratch->regs, space->arch->sp))
+    const struct unwind_arch *arch = space->arch;
+    struct guess guess = {
+        .space = space,
+        .pc = scratch->regs.pc,
+        .sp = scratch->regs.r[arch->sp],
+        .fp = scratch->regs.r[arch->fp],
+    };
+    if (!unwind_reg_known(&scratch->regs, arch->sp))
         return -1;
-    if (space->find_module(space->module_ctx, scratch->regs.pc, &scratch->module) == 0) {
+    if (space->find_module(space->module_ctx, guess.pc, &scratch->module) == 0) {
         guess.module_start = scratch->module.start;
         guess.module_end = scratch->module.end;
     }
-    return space->arch->link == UNWIND_NO_REG ? guess_pushed(&guess, top) : guess_linked(&guess, top);
+    return arch->link == UNWIND_NO_REG ? guess_pushed(&guess, top) : guess_linked(&guess, top);
 }

@@ -29,6 +29,8 @@ void faults_at_once(void);
 void calls_faults(void);
 void last_call(void (*function)(void));
 void neighbour(void);
+void no_rules(void);
+void no_rules_stub(void);
 extern const char faults_end[], calls_faults_end[], last_call_end[], neighbour_end[];
 
 /* Each has exact unwind rules, unlike flag changes in inline assembly. last_call ends in a call, and neighbour follows it
@@ -54,7 +56,16 @@ __asm__(
     ".cfi_endproc\n"
     "function last_call\n push %rbx\n .cfi_def_cfa_offset 16\n .cfi_offset rbx, -16\n call *%rdi\n"
     " .globl last_call_end\nlast_call_end:\n .cfi_endproc\n"
-    "function neighbour\n ret\n .globl neighbour_end\nneighbour_end:\n .cfi_endproc\n");
+    "function neighbour\n ret\n .globl neighbour_end\nneighbour_end:\n .cfi_endproc\n"
+    /* Without any rule: a routine like the hash functions in LLVM, and a PLT stub as a linker without rules makes. */
+    " .p2align 4\n .globl no_rules\n .type no_rules, @function\nno_rules:\n"
+    " push %r15\n push %r14\n push %r13\n push %r12\n push %rbx\n push %rbp\n mov %rsp, %rbp\n"
+    " sub $160, %rsp\n and $-64, %rsp\n movl $20, %ecx\n"
+    "1: mov %rcx, (%rsp)\n lea 1b(%rip), %rax\n mov %rax, 8(%rsp)\n dec %ecx\n jnz 1b\n"
+    " mov %rbp, %rsp\n pop %rbp\n pop %rbx\n pop %r12\n pop %r13\n pop %r14\n pop %r15\n ret\n"
+    " .globl no_rules_stub\n .type no_rules_stub, @function\nno_rules_stub:\n"
+    " jmp *no_rules_target(%rip)\n"
+    " .data\nno_rules_target: .quad trap_on\n .text\n");
 
 enum { MAX_FRAMES = 256, MAX_OUTER = 64, CACHE_BITS = 10 };
 
@@ -320,6 +331,13 @@ static void raises(void)
     raise(SIGUSR1);
 }
 
+static void code_without_rules(void)
+{
+    no_rules();
+    no_rules_stub();
+    no_rules();
+}
+
 static void on_other_stack(void)
 {
     static char stack[65536] __attribute__((aligned(16)));
@@ -343,6 +361,7 @@ static void every_instruction_reaches_the_root(void **state)
     run_body("jumps", jumps, 40, 0.999);
     run_body("signal frames", raises, 100, 0.97);
     run_body("stack switch", on_other_stack, 5000, 0.999);
+    run_body("no rules", code_without_rules, 200, 0.999);
     run_body("dlopen", loads, 1000, 0.999);
 }
 
