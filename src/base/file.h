@@ -19,9 +19,9 @@ struct file_map {
 /* Brings a whole file into view, read only, until file_unmap(). A regular file is mapped; anything
  * else (pipe, /proc, "-" is not special here) is read into memory up to 4 GiB. A mapped file that
  * somebody truncates meanwhile reads as zeros beyond its new end instead of killing us: file_map
- * installs a SIGBUS handler at its first use, which replaces the lost pages of our mappings by
- * zeros, counts them (file_lost_pages) and passes on every other SIGBUS. Codes: NOTFOUND, PERM, IO,
- * NOMEM, TOOBIG; UNSUPPORTED for a directory. Threads: any. */
+ * installs a SIGBUS handler (again, when another one came since), which replaces the lost pages of
+ * our mappings by zeros, counts them (file_lost_pages) and passes on every other SIGBUS. Codes:
+ * NOTFOUND, PERM, IO, NOMEM, TOOBIG; UNSUPPORTED for a directory. Threads: any. */
 int file_map(const char *path, struct file_map *map, struct lam_error *err);
 int file_map_fd(int fd, const char *name, struct file_map *map,
                 struct lam_error *err); /* fd stays the caller's */

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -24,8 +25,8 @@ static atomic_size_t guards_used; /* no slot at or beyond it has ever been used 
 static atomic_uint_fast64_t lost_pages;
 static struct sigaction action_before;
 static size_t page_bytes;
-static bool is_installed;
-static pthread_once_t install_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread volatile sig_atomic_t is_passing_on; /* the handler before us may call us back */
 
 /* Runs in the signal handler: atomics only. acquire: pairs with the release in file_guard_map(), so
  * that a begin that is seen comes with its size. The mapping that faulted was published before this
@@ -55,25 +56,31 @@ static bool replace_page(uintptr_t address)
     return true;
 }
 
-/* What would have happened without us. */
-static void pass_on(int signum, siginfo_t *info, void *context)
+/* What happens by default: a fault happens again when we return, a signal that was sent has to be
+ * sent again. Async-signal-safe. */
+static void die_of(int signum, const siginfo_t *info)
 {
-    if (action_before.sa_flags & SA_SIGINFO) {
-        action_before.sa_sigaction(signum, info, context);
-        return;
-    }
-    if (action_before.sa_handler == SIG_IGN && info->si_code <= 0)
-        return;
-    if (action_before.sa_handler != SIG_DFL && action_before.sa_handler != SIG_IGN) {
-        action_before.sa_handler(signum);
-        return;
-    }
-    /* The default: a fault happens again when we return; a signal that was sent has to be sent
-     * again. */
     struct sigaction fatal = {.sa_handler = SIG_DFL};
     sigaction(signum, &fatal, NULL);
     if (info->si_code <= 0)
         raise(signum);
+}
+
+/* What would have happened without us. */
+static void pass_on(int signum, siginfo_t *info, void *context)
+{
+    if (is_passing_on) {
+        die_of(signum, info);
+        return;
+    }
+    is_passing_on = 1;
+    if (action_before.sa_flags & SA_SIGINFO)
+        action_before.sa_sigaction(signum, info, context);
+    else if (action_before.sa_handler != SIG_DFL && action_before.sa_handler != SIG_IGN)
+        action_before.sa_handler(signum);
+    else if (action_before.sa_handler == SIG_DFL || info->si_code > 0)
+        die_of(signum, info);
+    is_passing_on = 0;
 }
 
 static void on_sigbus(int signum, siginfo_t *info, void *context)
@@ -85,15 +92,22 @@ static void on_sigbus(int signum, siginfo_t *info, void *context)
     errno = saved_errno;
 }
 
-static void install(void)
+/* Makes our handler the first one, also after somebody else has put theirs before it. */
+static bool install(void)
 {
-    struct sigaction action = {.sa_sigaction = on_sigbus,
-                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-    sigemptyset(&action.sa_mask);
+    struct sigaction now;
+    struct sigaction ours = {.sa_sigaction = on_sigbus,
+                             .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    sigemptyset(&ours.sa_mask);
+    pthread_mutex_lock(&install_lock);
     page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    if (sigaction(SIGBUS, NULL, &action_before) < 0)
-        return;
-    is_installed = sigaction(SIGBUS, &action, NULL) == 0;
+    bool is_installed = sigaction(SIGBUS, NULL, &now) == 0;
+    if (is_installed && !((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_sigbus)) {
+        action_before = now;
+        is_installed = sigaction(SIGBUS, &ours, NULL) == 0;
+    }
+    pthread_mutex_unlock(&install_lock);
+    return is_installed;
 }
 
 /* Takes a free slot, or NULL. */
@@ -119,8 +133,7 @@ static struct guard *reserve(void)
 
 const void *file_guard_map(int fd, size_t size_bytes)
 {
-    pthread_once(&install_once, install);
-    struct guard *guard = is_installed ? reserve() : NULL;
+    struct guard *guard = install() ? reserve() : NULL;
     if (!guard)
         return NULL;
     void *data = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);

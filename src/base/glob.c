@@ -86,7 +86,11 @@ size_t glob_prefix(const char *pattern, size_t pattern_length, char *prefix, siz
 
 bool glob_has_wildcard(const char *pattern, size_t pattern_length)
 {
-    return glob_literal_length(pattern, pattern_length) !=
-               glob_prefix(pattern, pattern_length, NULL, 0) ||
-           (pattern_length && glob_prefix(pattern, pattern_length, NULL, 0) == 0);
+    for (size_t p = 0; p < pattern_length; p++) {
+        if (pattern[p] == '*' || pattern[p] == '?')
+            return true;
+        if (pattern[p] == '\\')
+            p++;
+    }
+    return false;
 }

@@ -130,8 +130,8 @@ void strbuf_add_double(struct strbuf *buf, double value)
         strbuf_add_i64(buf, (int64_t)value);
         return;
     }
-    /* 15 digits suffice for what people wrote, 17 for every double. */
-    for (int digits = 15; digits <= 17; digits++) {
+    /* 15 digits suffice for what people wrote, 17 for every double; subnormals have fewer. */
+    for (int digits = fabs(value) < 0x1p-1022 ? 1 : 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         number_fix_point(text);
         struct number back;

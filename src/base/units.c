@@ -181,7 +181,8 @@ static const char *parse_number(const char *text, double *value)
     /* The grammar of number_parse() has no ".5", "5.", "007", and no number ends in its "e". */
     const char *digits = text + strspn(text, "0");
     size_t zeros = (size_t)(digits - text);
-    size_t skipped = zeros && digits[0] >= '1' && digits[0] <= '9' ? zeros : 0;
+    bool is_led = digits[0] >= '1' && digits[0] <= '9';
+    size_t skipped = is_led || !zeros ? zeros : zeros - 1;
     bool needs_zero = text[0] == '.';
     if (!length || length - skipped + 1 >= sizeof copy || text[0] == '-' || text[0] == '+')
         return NULL;
