@@ -103,15 +103,9 @@ static int read_code_sections(struct elf_file *file)
     return LAM_OK;
 }
 
-static int elf_file_begin(struct elf_file *file, const void *image, size_t size_bytes,
-                          struct lam_error *err)
+static int elf_file_describe(struct elf_file *file, struct lam_error *err)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, init_libelf);
-    /* elf_memory() takes a pointer that is not const, but only writes through it for files opened to be changed. */
     GElf_Ehdr header;
-    if (size_bytes >= SELFMAG && memcmp(image, ELFMAG, SELFMAG) == 0)
-        file->elf = elf_memory((char *)(uintptr_t)image, size_bytes);
     if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, &header))
         return lam_error_set(err, LAM_E_CORRUPT, "%s: not an ELF file", file->name);
     file->machine = header.e_machine;
@@ -123,6 +117,17 @@ static int elf_file_begin(struct elf_file *file, const void *image, size_t size_
         return lam_error_set(err, rc, "%s: out of memory", file->name);
     read_build_id(file);
     return LAM_OK;
+}
+
+static int elf_file_begin(struct elf_file *file, const void *image, size_t size_bytes,
+                          struct lam_error *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, init_libelf);
+    /* elf_memory() takes a pointer that is not const, but only writes through it for files opened to be changed. */
+    if (size_bytes >= SELFMAG && memcmp(image, ELFMAG, SELFMAG) == 0)
+        file->elf = elf_memory((char *)(uintptr_t)image, size_bytes);
+    return elf_file_describe(file, err);
 }
 
 static struct elf_file *elf_file_new(const char *name)
@@ -143,6 +148,7 @@ int elf_file_open(struct elf_file **out, const char *path, struct lam_error *err
     if (rc == LAM_OK && stat(path, &status) == 0) {
         file->device = status.st_dev;
         file->inode = status.st_ino;
+        file->modified_ns = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec;
     }
     if (rc == LAM_OK)
         rc = elf_file_begin(file, file->map.data, file->map.size_bytes, err);
@@ -161,6 +167,23 @@ int elf_file_open_memory(struct elf_file **out, const void *image, size_t size_b
     if (!file)
         return lam_error_set(err, LAM_E_NOMEM, "%s: out of memory", name);
     int rc = elf_file_begin(file, image, size_bytes, err);
+    if (rc < 0) {
+        elf_file_close(&file);
+        return rc;
+    }
+    *out = file;
+    return LAM_OK;
+}
+
+int elf_file_adopt(struct elf_file **out, Elf *elf, const char *name)
+{
+    struct elf_file *file = elf_file_new(name);
+    if (!file) {
+        elf_end(elf);
+        return LAM_E_NOMEM;
+    }
+    file->elf = elf;
+    int rc = elf_file_describe(file, NULL);
     if (rc < 0) {
         elf_file_close(&file);
         return rc;

@@ -44,6 +44,7 @@ struct elf_file {
     void *owned;            /* memory of an image that was made for us; mem_free */
     char *name;             /* for messages */
     uint64_t device, inode; /* 0 for a file in memory */
+    int64_t modified_ns;    /* since 1970; 0 for a file in memory */
     uint16_t machine;       /* e_machine */
     bool is_64;
     struct build_id build_id;
@@ -58,6 +59,8 @@ struct elf_file {
 int elf_file_open(struct elf_file **file, const char *path, struct lam_error *err);
 int elf_file_open_memory(struct elf_file **file, const void *image, size_t size_bytes,
                          const char *name, struct lam_error *err);
+/* Takes over a handle of libelf's own, in any case. Codes as above without those of files. */
+int elf_file_adopt(struct elf_file **file, Elf *elf, const char *name);
 void elf_file_close(struct elf_file **file); /* NULL and *file NULL are fine */
 
 /* The file's own virtual address of a byte at a file offset, as unwinders and importers that know mappings have it.

@@ -120,7 +120,7 @@ static int add_sections(struct reading *reading, unsigned type)
     return rc;
 }
 
-static bool has_symtab(struct elf_file *file)
+bool elf_symbols_complete(struct elf_file *file)
 {
     Elf_Scn *section = NULL;
     GElf_Shdr header;
@@ -136,7 +136,7 @@ int elf_symbols_add(struct symbol_table *table, struct elf_file *file, uint64_t 
     if (!gelf_getehdr(file->elf, &header) || (header.e_type != ET_EXEC && header.e_type != ET_DYN))
         return LAM_OK; /* in an object file symbols are offsets into sections */
     struct reading reading = {
-        .table = table, .file = file, .shift = shift, .is_complete = has_symtab(file)};
+        .table = table, .file = file, .shift = shift, .is_complete = elf_symbols_complete(file)};
     int rc = add_sections(&reading, SHT_SYMTAB);
     return rc < 0 ? rc : add_sections(&reading, SHT_DYNSYM);
 }

@@ -14,6 +14,9 @@
  * Returns LAM_OK or LAM_E_NOMEM. */
 int elf_symbols_add(struct symbol_table *table, struct elf_file *file, uint64_t shift);
 
+/* Whether the file has a .symtab: not stripped. */
+bool elf_symbols_complete(struct elf_file *file);
+
 /* Adds the stubs of the procedure linkage tables (.plt, .plt.sec, .plt.got and their kin) as "foo@plt", by the relocation
  * of the slot that each jumps through. x86-64 by decoding; other machines where the table has one stub a relocation. The
  * part that starts the dynamic linker is ".plt". Names live in the table.
