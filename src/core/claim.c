@@ -43,7 +43,8 @@ int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void
         return -EOPNOTSUPP; /* the launcher chose storage that can reserve; elsewhere nothing is written */
     if (rc < 0)
         return (int)rc;
-    void *at_map = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file->fd, at);
+    void *at_map =
+        sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file->fd, at);
     if (sys_is_error(at_map))
         return (int)(intptr_t)at_map;
     *offset = at;

@@ -18,19 +18,20 @@ enum {
     STREAM_PAGE_MIN = 4096,
     STREAM_PAGE_MAX = 262144,
     STREAM_PAGE_HEADER_BYTES = 64,
-    STREAM_PACKED_HEADER_BYTES = 320, /* a packed file keeps this much of its header; its pages follow at once */
+    STREAM_PACKED_HEADER_BYTES =
+        320, /* a packed file keeps this much of its header; its pages follow at once */
 };
 
 /* "\x89LAM\r\n\x1a\n": a bit above 7, both line endings and an end-of-file mark, so that a transfer in text mode shows. */
-#define STREAM_MAGIC "\x89LAM\r\n\x1a\n"
-#define STREAM_BYTE_ORDER 0x01020304u
-#define STREAM_PAGE_MAGIC 0x3147504cu   /* "LPG1" little endian: records as the process wrote them */
+#define STREAM_MAGIC        "\x89LAM\r\n\x1a\n"
+#define STREAM_BYTE_ORDER   0x01020304u
+#define STREAM_PAGE_MAGIC   0x3147504cu /* "LPG1" little endian: records as the process wrote them */
 #define STREAM_PACKED_MAGIC 0x3150504cu /* "LPP1": the page's used bytes as one zstd frame */
 
 enum stream_producer { STREAM_PRODUCER_AGENT = 1, STREAM_PRODUCER_LIBRARY = 2 };
 
 enum stream_clock {
-    STREAM_CLOCK_TSC = 1,       /* ticks of the invariant time stamp counter, tick_rate_hz of them a second */
+    STREAM_CLOCK_TSC = 1, /* ticks of the invariant time stamp counter, tick_rate_hz of them a second */
     STREAM_CLOCK_MONOTONIC = 2, /* nanoseconds of CLOCK_MONOTONIC */
 };
 
@@ -52,8 +53,8 @@ enum stream_damage {
     STREAM_DAMAGE_PAGES,         /* pages whose header contradicts itself, or that do not unpack */
     STREAM_DAMAGE_UNKNOWN_PAGES, /* pages of a kind that this reader does not know */
     STREAM_DAMAGE_GAPS,          /* pages that are missing in their writer's sequence */
-    STREAM_DAMAGE_RECORDS,       /* records that contradict themselves; the rest of such a page is left out */
-    STREAM_DAMAGE_NODES,         /* stack nodes without an end: never completed, in a circle, or beyond the table */
+    STREAM_DAMAGE_RECORDS, /* records that contradict themselves; the rest of such a page is left out */
+    STREAM_DAMAGE_NODES, /* stack nodes without an end: never completed, in a circle, or beyond the table */
     STREAM_DAMAGE_KINDS = 8,
 };
 
@@ -89,8 +90,10 @@ struct stream_header {
     uint8_t reserved2[STREAM_HEADER_BYTES - STREAM_PACKED_HEADER_BYTES]; /* raw files only */
 };
 static_assert(sizeof(struct stream_header) == STREAM_HEADER_BYTES, "file header is one grain");
-static_assert(__builtin_offsetof(struct stream_header, next_offset) == 128, "claim counter has its cache line");
-static_assert(__builtin_offsetof(struct stream_header, lost) == 192, "losses have their cache line");
+static_assert(__builtin_offsetof(struct stream_header, next_offset) == 128,
+              "claim counter has its cache line");
+static_assert(__builtin_offsetof(struct stream_header, lost) == 192,
+              "losses have their cache line");
 
 enum stream_flag {
     STREAM_FLAG_PACKED = 1,    /* pages are packed; next_offset is the file's size */
@@ -113,8 +116,8 @@ struct stream_page {
     uint32_t magic;
     uint8_t kind;
     uint8_t reserved0[3];
-    uint32_t size_bytes; /* of the page as claimed, header included */
-    uint32_t thread;     /* index of the writing thread in this stream, from 1; 0 = the process */
+    uint32_t size_bytes;  /* of the page as claimed, header included */
+    uint32_t thread;      /* index of the writing thread in this stream, from 1; 0 = the process */
     uint64_t self_offset; /* in the file as recorded */
     uint64_t base_ticks;  /* times in this page are relative to this */
     uint32_t sequence;    /* nth page of this writer, from 0; for STACKS the chunk number */
@@ -130,7 +133,7 @@ static_assert(sizeof(struct stream_page) == STREAM_PAGE_HEADER_BYTES, "page head
  *  | stack | cpu_ns | ticks since base   | flags |
  * `stack` is stored last, with release; zero ends the page's records. */
 struct stream_sample {
-    uint32_t stack;  /* id of the leaf's node, from 1; STREAM_STACK_CARRY for a carry slot */
+    uint32_t stack; /* id of the leaf's node, from 1; STREAM_STACK_CARRY for a carry slot */
     uint32_t cpu_ns; /* CPU time the thread used since its previous sample, or since it was first seen */
     uint32_t ticks_lo;
     uint16_t ticks_hi;
@@ -138,17 +141,20 @@ struct stream_sample {
 };
 static_assert(sizeof(struct stream_sample) == 16, "sample");
 
-#define STREAM_STACK_CARRY 0xffffffffu /* cpu_ns is the high word of the next slot's CPU time */
+#define STREAM_STACK_CARRY   0xffffffffu /* cpu_ns is the high word of the next slot's CPU time */
 #define STREAM_STACK_UNKNOWN 0xfffffffeu /* a sample without a stack: no room for its nodes */
 
 enum stream_sample_flag {
-    STREAM_SAMPLE_KERNEL = 1,    /* interrupted in a system call or a fault: the instruction before pc is the call */
-    STREAM_SAMPLE_LATE = 2,      /* more than 1.5 periods, and not known to be spent where the stack points */
+    STREAM_SAMPLE_KERNEL =
+        1, /* interrupted in a system call or a fault: the instruction before pc is the call */
+    STREAM_SAMPLE_LATE = 2, /* more than 1.5 periods, and not known to be spent where the stack points */
     STREAM_SAMPLE_TRUNCATED = 4, /* the stack does not reach the thread's root */
     STREAM_SAMPLE_AT_RETURN = 8, /* stored at the return of a long wrapped call, not by an interrupt */
-    STREAM_SAMPLE_LEVEL_SHIFT = 4, /* bits 4-5: the step of the rate ladder in force (period = period_ns[level]) */
+    STREAM_SAMPLE_LEVEL_SHIFT =
+        4, /* bits 4-5: the step of the rate ladder in force (period = period_ns[level]) */
     STREAM_SAMPLE_LEVEL_MASK = 3,
-    STREAM_SAMPLE_MERGED_SHIFT = 8, /* bits 8-15: whole periods merged into this one beyond the first, 255 = or more */
+    STREAM_SAMPLE_MERGED_SHIFT =
+        8, /* bits 8-15: whole periods merged into this one beyond the first, 255 = or more */
 };
 
 /* ---- STACKS: 12-byte nodes; ids run on from page to page in chunk order, from 1 --------------------------------
@@ -156,7 +162,9 @@ enum stream_sample_flag {
  *  | parent + 1  | address | address | epoch |
  *                  low 32    high 16
  * `parent_plus_1` is stored last, with release; zero is a node that was reserved and never completed. A parent's id
- * need not be smaller. The address is a return address or, for a sample's leaf, the interrupted pc. */
+ * need not be smaller. The address lies inside the instruction that was executing: the interrupted pc itself for a
+ * leaf and for a frame that a signal interrupted, the return address minus 1 for every caller; all look-ups (mapping,
+ * symbol, line) are made with it as it is. */
 struct stream_node {
     uint32_t parent_plus_1; /* 1: this frame is the root */
     uint32_t address_lo;
@@ -173,7 +181,8 @@ static inline uint32_t stream_chunk_bytes(uint32_t chunk)
 
 static inline uint32_t stream_chunk_nodes(uint32_t chunk)
 {
-    return (stream_chunk_bytes(chunk) - STREAM_PAGE_HEADER_BYTES) / (uint32_t)sizeof(struct stream_node);
+    return (stream_chunk_bytes(chunk) - STREAM_PAGE_HEADER_BYTES) /
+           (uint32_t)sizeof(struct stream_node);
 }
 
 /* ---- META and MODULES: records of 8-byte words ------------------------------------------------------------------
@@ -187,20 +196,20 @@ struct stream_record {
 };
 
 enum stream_record_type {
-    STREAM_REC_PROCESS = 1,     /* struct stream_rec_process, exe, cwd, comm */
-    STREAM_REC_ARGV = 2,        /* struct stream_rec_blob: a piece of the arguments, each ended by NUL */
-    STREAM_REC_CONFIG = 3,      /* struct stream_rec_config */
-    STREAM_REC_TIME = 4,        /* struct stream_rec_time */
-    STREAM_REC_THREAD = 5,      /* struct stream_rec_thread, name */
-    STREAM_REC_THREAD_NAME = 6, /* struct stream_rec_name, name */
-    STREAM_REC_THREAD_END = 7,  /* struct stream_rec_thread_end */
-    STREAM_REC_WAIT = 8,        /* struct stream_rec_wait */
-    STREAM_REC_SPAWN = 9,       /* struct stream_rec_spawn, path, arguments each ended by NUL */
-    STREAM_REC_CHILD_EXIT = 10, /* struct stream_rec_child_exit */
+    STREAM_REC_PROCESS = 1, /* struct stream_rec_process, exe, cwd, comm */
+    STREAM_REC_ARGV = 2,   /* struct stream_rec_blob: a piece of the arguments, each ended by NUL */
+    STREAM_REC_CONFIG = 3, /* struct stream_rec_config */
+    STREAM_REC_TIME = 4,   /* struct stream_rec_time */
+    STREAM_REC_THREAD = 5, /* struct stream_rec_thread, name */
+    STREAM_REC_THREAD_NAME = 6,  /* struct stream_rec_name, name */
+    STREAM_REC_THREAD_END = 7,   /* struct stream_rec_thread_end */
+    STREAM_REC_WAIT = 8,         /* struct stream_rec_wait */
+    STREAM_REC_SPAWN = 9,        /* struct stream_rec_spawn, path, arguments each ended by NUL */
+    STREAM_REC_CHILD_EXIT = 10,  /* struct stream_rec_child_exit */
     STREAM_REC_PROCESS_END = 11, /* struct stream_rec_process_end */
-    STREAM_REC_MODULE = 12,     /* struct stream_rec_module, path, build id (MODULES pages) */
-    STREAM_REC_EPOCH = 13,      /* struct stream_rec_epoch (MODULES pages): the mappings changed for good */
-    STREAM_REC_NOTICE = 14,     /* struct stream_rec_notice: something a reader should tell */
+    STREAM_REC_MODULE = 12,      /* struct stream_rec_module, path, build id (MODULES pages) */
+    STREAM_REC_EPOCH = 13, /* struct stream_rec_epoch (MODULES pages): the mappings changed for good */
+    STREAM_REC_NOTICE = 14, /* struct stream_rec_notice: something a reader should tell */
 };
 
 static inline uint32_t stream_record_head(uint32_t type, uint32_t words)
@@ -218,7 +227,7 @@ enum stream_engine {
 
 struct stream_rec_process { /* aux: 0 */
     uint64_t ticks;
-    uint64_t exec_cpu_ns;  /* CPU the process had used when the producer started: after exec, the time before it */
+    uint64_t exec_cpu_ns; /* CPU the process had used when the producer started: after exec, the time before it */
     uint64_t image_cpu_ns; /* of that, what was used before this image's exec (known when the exec was ours); else 0 */
     uint32_t uid;
     uint16_t exe_bytes;
@@ -227,8 +236,8 @@ struct stream_rec_process { /* aux: 0 */
     uint16_t reserved[3];
 };
 
-struct stream_rec_blob { /* aux: bytes that follow */
-    uint32_t index;      /* of the piece, from 0 */
+struct stream_rec_blob {  /* aux: bytes that follow */
+    uint32_t index;       /* of the piece, from 0 */
     uint32_t total_bytes; /* of all pieces; smaller than the argument list when that was cut */
 };
 
@@ -275,8 +284,8 @@ struct stream_rec_thread_end { /* aux: thread index */
     uint64_t cpu_ns;         /* its CPU clock at its end */
     uint64_t sampled_cpu_ns; /* sum of its samples' weights */
     uint64_t run_ns;         /* schedstat: time on a core; UINT64_MAX when not known */
-    uint64_t core_wait_ns;   /* schedstat: runnable, waiting for a core; UINT64_MAX when not known */
-    uint64_t handler_ticks;  /* time spent in the sampling handler */
+    uint64_t core_wait_ns;  /* schedstat: runnable, waiting for a core; UINT64_MAX when not known */
+    uint64_t handler_ticks; /* time spent in the sampling handler */
     uint32_t samples;
     uint32_t interrupts; /* signals taken, samples or not */
     uint32_t tid;
@@ -293,16 +302,54 @@ enum stream_wait_kind {
     STREAM_WAIT_OTHER = 6,
 };
 
+/* X(number, name): the calls of WAIT records. Numbers never change. */
+#define STREAM_WAIT_CALLS(X)     \
+    X(1, futex)                  \
+    X(2, pthread_cond_wait)      \
+    X(3, pthread_cond_timedwait) \
+    X(4, pthread_mutex_lock)     \
+    X(5, pthread_rwlock_rdlock)  \
+    X(6, pthread_rwlock_wrlock)  \
+    X(7, pthread_barrier_wait)   \
+    X(8, sem_wait)               \
+    X(9, pthread_join)           \
+    X(10, wait)                  \
+    X(11, read)                  \
+    X(12, write)                 \
+    X(13, poll)                  \
+    X(14, select)                \
+    X(15, epoll_wait)            \
+    X(16, recv)                  \
+    X(17, send)                  \
+    X(18, accept)                \
+    X(19, connect)               \
+    X(20, nanosleep)             \
+    X(21, pause)                 \
+    X(22, flock)                 \
+    X(23, fsync)                 \
+    X(24, sigwait)
+
+enum stream_wait_call {
+#define STREAM_WAIT_CALL_ENUM(number, name) STREAM_WAIT_CALL_##name = number,
+    STREAM_WAIT_CALLS(STREAM_WAIT_CALL_ENUM)
+#undef STREAM_WAIT_CALL_ENUM
+};
+
 struct stream_rec_wait { /* aux: thread index */
     uint64_t start_ticks;
     uint64_t duration_ticks;
-    uint32_t stack; /* 0: none */
-    uint16_t kind;  /* enum stream_wait_kind */
-    uint16_t call;  /* which wrapped call, index into the table in docs/format.md */
+    uint32_t stack;  /* 0: none */
+    uint16_t kind;   /* enum stream_wait_kind */
+    uint16_t call;   /* enum stream_wait_call */
     uint64_t cpu_ns; /* CPU the thread used inside the call */
 };
 
-enum stream_spawn_kind { STREAM_SPAWN_EXEC = 1, STREAM_SPAWN_SPAWN = 2, STREAM_SPAWN_FORK = 3, STREAM_SPAWN_VFORK_EXEC = 4 };
+enum stream_spawn_kind {
+    STREAM_SPAWN_EXEC = 1,
+    STREAM_SPAWN_SPAWN = 2,
+    STREAM_SPAWN_FORK = 3,
+    STREAM_SPAWN_VFORK_EXEC = 4
+};
 
 /* Why a program was left alone. Names in docs/format.md and reader. */
 enum stream_unsampled {
@@ -316,7 +363,8 @@ enum stream_unsampled {
     STREAM_UNSAMPLED_TRACED = 7,
     STREAM_UNSAMPLED_SKIPPED = 8, /* the user's --only or --skip */
     STREAM_UNSAMPLED_UNREADABLE = 9,
-    STREAM_UNSAMPLED_NO_RECORDING = 10, /* the recording could not be written from there (read-only, chroot, sandbox) */
+    STREAM_UNSAMPLED_NO_RECORDING =
+        10, /* the recording could not be written from there (read-only, chroot, sandbox) */
     STREAM_UNSAMPLED_FAILED = 11, /* the engine could not be started, reason in the CONFIG record */
 };
 
@@ -352,16 +400,15 @@ struct stream_rec_child_exit { /* aux: pid; written by the parent that waited */
 enum stream_end_how {
     STREAM_END_EXIT = 1,  /* through exit or a return from main */
     STREAM_END__EXIT = 2, /* _exit, _Exit, quick_exit */
-    STREAM_END_EXEC = 3,  /* replaced by another program; a failed exec is followed by more records */
+    STREAM_END_EXEC = 3, /* replaced by another program; a failed exec is followed by more records */
     STREAM_END_ABORT = 4,
-    STREAM_END_SIGNAL = 5, /* about to die by a signal it sent itself */
 };
 
 struct stream_rec_process_end { /* aux: enum stream_end_how */
     uint64_t ticks;
-    uint64_t cpu_ns;               /* process CPU clock */
-    struct stream_usage self;      /* RUSAGE_SELF; max_rss_bytes is VmHWM, 0 when not known */
-    struct stream_usage children;  /* RUSAGE_CHILDREN */
+    uint64_t cpu_ns;              /* process CPU clock */
+    struct stream_usage self;     /* RUSAGE_SELF; max_rss_bytes is VmHWM, 0 when not known */
+    struct stream_usage children; /* RUSAGE_CHILDREN */
     uint32_t live_threads;
     int32_t code; /* exit status where known, else -1 */
 };
@@ -388,7 +435,8 @@ enum stream_notice {
     STREAM_NOTICE_SILENT = 2,   /* ... and could not be */
     STREAM_NOTICE_TRUNCATED = 3, /* somebody truncated the stream file */
     STREAM_NOTICE_SIGBUS = 4,
-    STREAM_NOTICE_NO_STACK = 5, /* samples skipped: the signal stack was too small for the handler; value = how many */
+    STREAM_NOTICE_NO_STACK =
+        5, /* samples skipped: the signal stack was too small for the handler; value = how many */
     STREAM_NOTICE_EXEC_LOST = 6, /* an exec's environment could not be changed; value = errno */
 };
 
@@ -403,22 +451,22 @@ struct stream_rec_notice { /* aux: enum stream_notice */
 
 struct control_page {
     char magic[8];
-    uint32_t version;         /* 1 */
-    uint32_t engine;          /* enum stream_engine the user asked for; AUTO normally */
-    uint32_t best_engine;     /* the best that the launcher found to work here; agents fall back from it on error */
-    uint32_t kernel_mode;     /* 1: include kernel mode where permitted */
-    uint32_t rate_auto;       /* 1: walk down the ladder with age; 0: stay on step 0 */
-    uint32_t period_ns[4];    /* CPU nanoseconds on each step */
-    uint32_t step_cpu_ms[4];  /* auto: go to step i+1 after this much CPU time of the process */
+    uint32_t version; /* 1 */
+    uint32_t engine;  /* enum stream_engine the user asked for; AUTO normally */
+    uint32_t best_engine; /* the best that the launcher found to work here; agents fall back from it on error */
+    uint32_t kernel_mode;    /* 1: include kernel mode where permitted */
+    uint32_t rate_auto;      /* 1: walk down the ladder with age; 0: stay on step 0 */
+    uint32_t period_ns[4];   /* CPU nanoseconds on each step */
+    uint32_t step_cpu_ms[4]; /* auto: go to step i+1 after this much CPU time of the process */
     uint64_t session_id;
-    uint64_t max_bytes;       /* budget of a stream file; 0 = none */
+    uint64_t max_bytes; /* budget of a stream file; 0 = none */
     uint32_t launcher_pid;
-    uint32_t wait_min_us;     /* waits shorter than this are not stored */
-    uint32_t stop;            /* set by the launcher at its end: processes that start later do not record */
-    uint32_t tsc_usable;      /* 1: the invariant TSC is the session's clock */
+    uint32_t wait_min_us; /* waits shorter than this are not stored */
+    uint32_t stop; /* set by the launcher at its end: processes that start later do not record */
+    uint32_t tsc_usable; /* 1: the invariant TSC is the session's clock */
     uint64_t tick_rate_hz;
-    uint32_t only_bytes;      /* NUL-ended globs on the program's base name, in `patterns` */
-    uint32_t skip_bytes;      /* follow them */
+    uint32_t only_bytes; /* NUL-ended globs on the program's base name, in `patterns` */
+    uint32_t skip_bytes; /* follow them */
     uint64_t start_ticks;
     uint64_t start_mono_ns;
     uint64_t start_wall_ns;

@@ -36,8 +36,8 @@ static int map_header(struct stream *stream, const struct stream_header *header)
     return 0;
 }
 
-int stream_create(struct stream *stream, int dir_fd, const char *path, const struct stream_header *header,
-                  uint64_t max_bytes)
+int stream_create(struct stream *stream, int dir_fd, const char *path,
+                  const struct stream_header *header, uint64_t max_bytes)
 {
     int fd = sys_openat(dir_fd, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
@@ -46,7 +46,8 @@ int stream_create(struct stream *stream, int dir_fd, const char *path, const str
     struct stat st;
     int rc = sys_fstat(fd, &st);
     if (rc >= 0) {
-        stream->file = (struct claim_file){.fd = fd, .device = st.st_dev, .inode = st.st_ino, .max_bytes = max_bytes};
+        stream->file = (struct claim_file){
+            .fd = fd, .device = st.st_dev, .inode = st.st_ino, .max_bytes = max_bytes};
         rc = map_header(stream, header);
     }
     if (rc < 0) {
@@ -155,8 +156,8 @@ int stream_append(struct stream *stream, struct stream_cursor *cur, uint32_t typ
     return 0;
 }
 
-static int sample_slot(struct stream *stream, struct stream_cursor *cur, uint32_t stack, uint32_t cpu_ns,
-                       uint64_t ticks, uint16_t flags)
+static int sample_slot(struct stream *stream, struct stream_cursor *cur, uint32_t stack,
+                       uint32_t cpu_ns, uint64_t ticks, uint16_t flags)
 {
     /* 48 bits are a day at 3 GHz: a page that old is left and the next one has a new base. A time before the base
      * (the counter of another core lags) is stored as the base. */
@@ -175,8 +176,8 @@ static int sample_slot(struct stream *stream, struct stream_cursor *cur, uint32_
     return 0;
 }
 
-int stream_append_sample(struct stream *stream, struct stream_cursor *cur, uint32_t stack, uint64_t cpu_ns,
-                         uint64_t ticks, uint16_t flags)
+int stream_append_sample(struct stream *stream, struct stream_cursor *cur, uint32_t stack,
+                         uint64_t cpu_ns, uint64_t ticks, uint16_t flags)
 {
     /* A carry must stand in the same page as its sample: without room for both the page is left. */
     if (cpu_ns >> 32) {
@@ -188,8 +189,8 @@ int stream_append_sample(struct stream *stream, struct stream_cursor *cur, uint3
     return sample_slot(stream, cur, stack, (uint32_t)cpu_ns, ticks, flags);
 }
 
-struct stream_page *stream_claim_page(struct stream *stream, uint32_t kind, uint32_t size, uint32_t sequence,
-                                      uint64_t now)
+struct stream_page *stream_claim_page(struct stream *stream, uint32_t kind, uint32_t size,
+                                      uint32_t sequence, uint64_t now)
 {
     if (!stream->header)
         return NULL;

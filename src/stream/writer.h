@@ -39,8 +39,8 @@ struct stream_piece { /* one part of a record's body */
 
 /* Creates `path` (which must not exist) and maps its header, filled from `header` but for the magic and the cursor.
  * Returns 0, or a negative errno with nothing left behind. */
-int stream_create(struct stream *stream, int dir_fd, const char *path, const struct stream_header *header,
-                  uint64_t max_bytes);
+int stream_create(struct stream *stream, int dir_fd, const char *path,
+                  const struct stream_header *header, uint64_t max_bytes);
 
 /* Forgets the stream of the parent after a fork, without touching the parent's file. */
 void stream_forget(struct stream *stream);
@@ -57,12 +57,12 @@ int stream_append(struct stream *stream, struct stream_cursor *cur, uint32_t typ
                   const struct stream_piece *pieces, size_t count, uint64_t now);
 
 /* Appends one sample; a carry slot goes before it when the CPU time needs more than 32 bits. */
-int stream_append_sample(struct stream *stream, struct stream_cursor *cur, uint32_t stack, uint64_t cpu_ns,
-                         uint64_t ticks, uint16_t flags);
+int stream_append_sample(struct stream *stream, struct stream_cursor *cur, uint32_t stack,
+                         uint64_t cpu_ns, uint64_t ticks, uint16_t flags);
 
 /* Claims a page of its own for a fixed structure (a chunk of stack nodes). Returns its mapping or NULL (counted). */
-struct stream_page *stream_claim_page(struct stream *stream, uint32_t kind, uint32_t size, uint32_t sequence,
-                                      uint64_t now);
+struct stream_page *stream_claim_page(struct stream *stream, uint32_t kind, uint32_t size,
+                                      uint32_t sequence, uint64_t now);
 
 /* Marks a page that lost a race as not used and unmaps it. */
 void stream_void_page(struct stream_page *page);

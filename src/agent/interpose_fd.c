@@ -1,0 +1,81 @@
+/* interpose_fd.c: functions that close or replace descriptors step around ours. To the program they are not open. */
+#include "agent/agent.h"
+#include "agent/real.h"
+
+#include <errno.h>
+#include <limits.h>
+
+AGENT_EXPORT int close(int fd)
+{
+    if (agent_is_active() && fds_is_ours(fd) && agent_enter()) {
+        errno = EBADF;
+        return -1;
+    }
+    return REAL(close)(fd);
+}
+
+/* Closes [first, last] in stretches between our descriptors. */
+static int close_around(unsigned first, unsigned last, int flags)
+{
+    enum { OURS_BELOW = 65536 + 64 };
+    unsigned from = first;
+    for (unsigned fd = first; fd <= last && fd < OURS_BELOW; fd++) {
+        if (!fds_is_ours((int)fd))
+            continue;
+        if (fd > from) {
+            int rc = REAL(close_range)(from, fd - 1, flags);
+            if (rc < 0)
+                return rc;
+        }
+        from = fd + 1;
+    }
+    return from <= last ? REAL(close_range)(from, last, flags) : 0;
+}
+
+AGENT_EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+    /* In a child of vfork, or about to exec, everything may go; but with our descriptors gone the parent's table is not
+     * touched either, since CLOSE_RANGE_UNSHARE and vfork children have a table of their own. */
+    if (!agent_enter() || first > last)
+        return REAL(close_range)(first, last, flags);
+    return close_around(first, last, flags);
+}
+
+AGENT_EXPORT void closefrom(int first)
+{
+    if (!agent_enter())
+        REAL(closefrom)(first);
+    else if (close_around(first < 0 ? 0 : (unsigned)first, UINT_MAX, 0) < 0)
+        for (int fd = first < 0 ? 0 : first; fd < 65536; fd++)
+            close(fd); /* a kernel without close_range */
+}
+
+/* The program chose a number that is ours: ours moves away. */
+static void make_way(int fd)
+{
+    if (sys_getpid() != agent.pid)
+        return; /* a child of vfork: the table of descriptors is its own, the state is its parent's */
+    if (fd == agent.stream.file.fd) {
+        int moved = (int)sys_call3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, fd > 64 ? fd - 64 : 3);
+        if (moved < 0)
+            return;
+        agent.stream.file.fd = moved;
+        fds_protect(moved);
+    }
+    /* An event of an engine is lost to the program's file; engine->check opens it again. */
+    fds_release(fd);
+}
+
+AGENT_EXPORT int dup2(int from, int to)
+{
+    if (agent_is_active() && from != to && fds_is_ours(to) && agent_enter())
+        make_way(to);
+    return REAL(dup2)(from, to);
+}
+
+AGENT_EXPORT int dup3(int from, int to, int flags)
+{
+    if (agent_is_active() && from != to && fds_is_ours(to) && agent_enter())
+        make_way(to);
+    return REAL(dup3)(from, to, flags);
+}

@@ -1,0 +1,245 @@
+/* interpose_signal.c: functions that could see or disturb the sampling signal. */
+#include "agent/agent.h"
+#include "agent/real.h"
+#include "agent/virtual_signal.h"
+#include "agent/waits.h"
+
+#include <errno.h>
+#include <stdarg.h>
+
+/* ---- handlers ---- */
+
+/* What the program's mask for a signal said about ours, a bit a signal: given back when it asks. */
+static uint64_t mask_had_ours;
+
+static void remember_mask(int sig, int had)
+{
+    uint64_t bit = (uint64_t)1 << (sig - 1);
+    if (had)
+        __atomic_fetch_or(&mask_had_ours, bit, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_and(&mask_had_ours, ~bit, __ATOMIC_RELAXED);
+}
+
+/* A handler on an alternate stack runs with ours held back, since there may be no room on that stack for another frame
+ * and our handler; any other is sampled, whatever its mask says. */
+static int set_other(int sig, const struct sigaction *action, struct sigaction *old)
+{
+    struct sigaction changed;
+    int had_before = (int)(__atomic_load_n(&mask_had_ours, __ATOMIC_RELAXED) >> (sig - 1) & 1);
+    if (action) {
+        changed = *action;
+        if (changed.sa_flags & SA_ONSTACK)
+            sigaddset(&changed.sa_mask, AGENT_SIGNAL);
+        else
+            sigdelset(&changed.sa_mask, AGENT_SIGNAL);
+    }
+    int rc = REAL(sigaction)(sig, action ? &changed : NULL, old);
+    if (rc == 0 && old) {
+        if (had_before)
+            sigaddset(&old->sa_mask, AGENT_SIGNAL);
+        else
+            sigdelset(&old->sa_mask, AGENT_SIGNAL);
+    }
+    if (rc == 0 && action)
+        remember_mask(sig, sigismember(&action->sa_mask, AGENT_SIGNAL) == 1);
+    return rc;
+}
+
+AGENT_EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *old)
+{
+    if (!agent_is_active() || sig < 1 || sig > 64)
+        return REAL(sigaction)(sig, action, old);
+    if (sig != AGENT_SIGNAL)
+        return set_other(sig, action, old);
+    struct sigaction before, wanted;
+    if (action)
+        wanted = *action; /* old may be the same place */
+    virtual_signal_get(&before);
+    if (action)
+        virtual_signal_set(&wanted);
+    if (old)
+        *old = before;
+    return 0;
+}
+
+static sighandler_t signal_with(int sig, sighandler_t handler, int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, old;
+    sigemptyset(&action.sa_mask);
+    if (flags & SA_RESTART)
+        sigaddset(&action.sa_mask, sig);
+    return sigaction(sig, &action, &old) < 0 ? SIG_ERR : old.sa_handler;
+}
+
+AGENT_EXPORT sighandler_t signal(int sig, sighandler_t handler)
+{
+    if (!agent_is_active() || sig != AGENT_SIGNAL)
+        return REAL(signal)(sig, handler);
+    return signal_with(sig, handler, SA_RESTART);
+}
+
+AGENT_EXPORT sighandler_t __sysv_signal(int sig, sighandler_t handler)
+{
+    if (!agent_is_active() || sig != AGENT_SIGNAL)
+        return REAL(__sysv_signal)(sig, handler);
+    return signal_with(sig, handler, (int)(SA_RESETHAND | SA_NODEFER));
+}
+
+/* ---- masks ---- */
+
+static int change_mask(real_sigprocmask_fn *real, int how, const sigset_t *set, sigset_t *old)
+{
+    sigset_t changed;
+    int blocked = virtual_mask_blocks(), had = 0;
+    if (set) {
+        changed = *set;
+        had = sigismember(set, AGENT_SIGNAL) == 1;
+        if (how != SIG_UNBLOCK)
+            sigdelset(&changed, AGENT_SIGNAL);
+    }
+    int rc = real(how, set ? &changed : NULL, old);
+    if (rc != 0)
+        return rc;
+    if (old) {
+        if (blocked)
+            sigaddset(old, AGENT_SIGNAL);
+        else
+            sigdelset(old, AGENT_SIGNAL);
+    }
+    if (set && (had || how == SIG_SETMASK))
+        virtual_mask_set(how == SIG_UNBLOCK ? 0 : had);
+    return 0;
+}
+
+AGENT_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+    if (!agent_enter())
+        return REAL(sigprocmask)(how, set, old);
+    return change_mask(REAL(sigprocmask), how, set, old);
+}
+
+AGENT_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+    if (!agent_enter())
+        return REAL(pthread_sigmask)(how, set, old);
+    return change_mask(REAL(pthread_sigmask), how, set, old);
+}
+
+AGENT_EXPORT int sigsuspend(const sigset_t *mask)
+{
+    if (!agent_enter())
+        return REAL(sigsuspend)(mask);
+    sigset_t changed = *mask;
+    int blocked = virtual_mask_blocks();
+    /* A pending one that the mask lets through ends the wait at once: its handler runs here. */
+    int ends = virtual_mask_pending() && sigismember(mask, AGENT_SIGNAL) == 0;
+    virtual_mask_set(sigismember(mask, AGENT_SIGNAL) == 1);
+    sigdelset(&changed, AGENT_SIGNAL);
+    int rc = -1;
+    if (ends)
+        errno = EINTR;
+    else
+        rc = REAL(sigsuspend)(&changed);
+    int error = errno;
+    virtual_mask_set(blocked);
+    errno = error;
+    return rc;
+}
+
+/* ---- waiting for signals ---- */
+
+/* The real calls wait on the set without ours. One of ours that is not a sample arrives in the handler meanwhile, is put
+ * aside as pending because the caller blocks it, and ends the call with EINTR. */
+static int wait_for(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+    sigset_t others = *set;
+    siginfo_t mine;
+    int wants_ours = sigismember(set, AGENT_SIGNAL) == 1;
+    sigdelset(&others, AGENT_SIGNAL);
+    for (int waited = 0;; waited = 1) {
+        if (wants_ours && virtual_mask_take(&mine)) {
+            if (info)
+                *info = mine;
+            return AGENT_SIGNAL;
+        }
+        if (waited) {
+            errno = EINTR;
+            return -1;
+        }
+        struct wait_scope scope;
+        wait_begin(&scope, 0);
+        int rc =
+            timeout ? REAL(sigtimedwait)(&others, info, timeout) : REAL(sigwaitinfo)(&others, info);
+        wait_end(&scope, STREAM_WAIT_CALL_sigwait, STREAM_WAIT_OTHER);
+        if (rc >= 0 || errno != EINTR || !wants_ours)
+            return rc;
+    }
+}
+
+AGENT_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+    return agent_enter() ? wait_for(set, info, NULL) : REAL(sigwaitinfo)(set, info);
+}
+
+AGENT_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+    return agent_enter() ? wait_for(set, info, timeout) : REAL(sigtimedwait)(set, info, timeout);
+}
+
+AGENT_EXPORT int sigwait(const sigset_t *set, int *sig)
+{
+    if (!agent_enter())
+        return REAL(sigwait)(set, sig);
+    int rc;
+    do
+        rc = wait_for(set, NULL, NULL);
+    while (rc < 0 && errno == EINTR);
+    if (rc < 0)
+        return errno;
+    *sig = rc;
+    return 0;
+}
+
+AGENT_EXPORT int sigpending(sigset_t *set)
+{
+    int rc = REAL(sigpending)(set);
+    if (rc == 0 && agent_enter()) {
+        if (virtual_mask_pending())
+            sigaddset(set, AGENT_SIGNAL);
+        else
+            sigdelset(set, AGENT_SIGNAL);
+    }
+    return rc;
+}
+
+/* A signalfd with ours in its set would take samples out of the queue: it gets the others. */
+AGENT_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
+{
+    if (!agent_enter())
+        return REAL(signalfd)(fd, set, flags);
+    sigset_t others = *set;
+    sigdelset(&others, AGENT_SIGNAL);
+    return REAL(signalfd)(fd, &others, flags);
+}
+
+/* ---- alternate stacks ---- */
+
+/* Where the thread runs with an alternate stack of ours, the program sees none until it sets its own. */
+AGENT_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
+{
+    struct agent_thread *self = agent_enter() ? agent_self : NULL;
+    if (!self || self == AGENT_THREAD_GONE || !self->own_altstack)
+        return REAL(sigaltstack)(stack, old);
+    stack_t before;
+    int rc = REAL(sigaltstack)(stack, &before);
+    if (rc < 0)
+        return rc;
+    if (before.ss_sp == self->own_altstack)
+        before = (stack_t){.ss_flags = SS_DISABLE};
+    if (stack && stack->ss_flags & SS_DISABLE)
+        virtual_altstack_restore(self);
+    if (old)
+        *old = before;
+    return 0;
+}

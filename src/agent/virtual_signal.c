@@ -1,0 +1,270 @@
+/* virtual_signal.c: the sampling signal as the program sees it.
+ *
+ * Really, SIGTRAP is always unblocked and handled by us. What the program asked for (its handler, its mask, what is
+ * pending for it) is kept here, and a SIGTRAP that is not a sample is treated as its own kernel would have.
+ * interpose_signal.c holds the wrappers; this file holds the state and the delivery.
+ */
+#include "agent/virtual_signal.h"
+
+#include "agent/agent.h"
+#include "core/bytes.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+/* The kernel's own struct sigaction; libc's differs, and libc's function is ours to stand in front of. */
+struct kernel_sigaction {
+    void *handler;
+    unsigned long flags;
+    void *restorer;
+    uint64_t mask;
+};
+
+enum { KERNEL_SA_RESTORER = 0x04000000 };
+#define SIGNAL_BIT(sig) ((uint64_t)1 << ((sig)-1))
+
+static struct {
+    struct sigaction user; /* what the program set; written by sigaction callers, read by the handler */
+    uint32_t busy;         /* a writer is in (atomic) */
+} state;
+
+#if defined(__x86_64__)
+/* A signal handler returns through this; the unwinder knows the instruction sequence. */
+__asm__(".text\n"
+        ".p2align 4\n"
+        ".hidden agent_restorer\n"
+        ".globl agent_restorer\n"
+        ".type agent_restorer, @function\n"
+        "nop\n"
+        "agent_restorer:\n"
+        "mov $15, %rax\n"
+        "syscall\n"
+        ".size agent_restorer, . - agent_restorer\n");
+extern void agent_restorer(void);
+#endif
+
+void agent_mask_signals(uint64_t *saved)
+{
+    uint64_t all = ~(uint64_t)0;
+    sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, &all, saved, 8);
+}
+
+void agent_unmask_signals(const uint64_t *saved)
+{
+    sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, saved, NULL, 8);
+}
+
+static void set_real_action(void *handler, unsigned long flags, uint64_t mask,
+                            struct kernel_sigaction *old)
+{
+    struct kernel_sigaction action = {.handler = handler, .flags = flags, .mask = mask};
+#if defined(__x86_64__)
+    action.flags |= KERNEL_SA_RESTORER;
+    action.restorer = (void *)agent_restorer;
+#endif
+    sys_call4(SYS_rt_sigaction, AGENT_SIGNAL, &action, old, 8);
+}
+
+int virtual_signal_init(void)
+{
+    if (!agent.signal_ready) {
+        struct kernel_sigaction old = {0};
+        set_real_action((void *)sampling_handler, SA_SIGINFO | SA_ONSTACK | SA_RESTART,
+                        ~(uint64_t)0, &old);
+        state.user.sa_handler =
+            (sighandler_t)old.handler; /* SIG_DFL, or SIG_IGN that was inherited over exec */
+        agent.signal_ready = 1;
+    }
+    return 0;
+}
+
+/* ---- handlers ---- */
+
+void virtual_signal_get(struct sigaction *out)
+{
+    *out = state.user;
+}
+
+void virtual_signal_set(const struct sigaction *action)
+{
+    uint64_t saved;
+    uint32_t idle;
+    agent_mask_signals(&saved);
+    do
+        idle = 0;
+    while (!__atomic_compare_exchange_n(&state.busy, &idle, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+    state.user = *action;
+    __atomic_store_n(&state.busy, 0, __ATOMIC_RELEASE);
+    agent_unmask_signals(&saved);
+}
+
+static void die_by_default(void)
+{
+    uint64_t open = ~SIGNAL_BIT(AGENT_SIGNAL);
+    set_real_action((void *)SIG_DFL, 0, 0, NULL);
+    sys_call3(SYS_tgkill, sys_getpid(), sys_gettid(), AGENT_SIGNAL);
+    sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, &open, NULL, 8);
+}
+
+/* Did an instruction of the program raise it (int3, a hardware breakpoint), and not somebody who sent it? The kernel
+ * forces such a one past blocking and ignoring. */
+static int is_forced(const siginfo_t *info)
+{
+    return info->si_code > 0;
+}
+
+static void call_user_handler(int sig, siginfo_t *info, void *context)
+{
+    struct sigaction action = state.user;
+    ucontext_t *uc = context;
+    uint64_t mask, now;
+    bytes_copy(&mask, &uc->uc_sigmask, sizeof mask);
+    uint64_t wanted;
+    bytes_copy(&wanted, &action.sa_mask, sizeof wanted);
+    struct agent_thread *self = thread_self();
+    uintptr_t handler_frame = self ? self->handler_frame : 0;
+    if (self && (!(action.sa_flags & SA_NODEFER) || wanted & SIGNAL_BIT(sig)))
+        self->handler_frame = (uintptr_t)__builtin_frame_address(0);
+    if (action.sa_flags & (int)SA_RESETHAND) {
+        state.user.sa_handler = SIG_DFL;
+        state.user.sa_flags &= ~SA_SIGINFO;
+    }
+    /* The handler runs with its own mask, ours left open so that it is sampled like anything else. */
+    mask = (mask | wanted) & ~SIGNAL_BIT(AGENT_SIGNAL);
+    sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &now, 8);
+    if (action.sa_flags & SA_SIGINFO)
+        action.sa_sigaction(sig, info, context);
+    else
+        action.sa_handler(sig);
+    sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, &now, NULL, 8);
+    if (self)
+        self->handler_frame = handler_frame;
+}
+
+void virtual_signal_deliver(int sig, siginfo_t *info, void *context)
+{
+    /* A sample that was already on its way when its timer or event was taken down. */
+    if (info->si_code == SI_TIMER || info->si_code == 6 /* TRAP_PERF */)
+        return;
+    struct agent_thread *self = agent_is_active() ? thread_self() : NULL;
+    int forced = is_forced(info);
+    int blocked = virtual_mask_blocks();
+    if (self && blocked && !forced) {
+        self->signal_pending = 1;
+        self->pending_info = *info;
+        return;
+    }
+    if (!(state.user.sa_flags & SA_SIGINFO) && state.user.sa_handler == SIG_IGN && !forced)
+        return;
+    int is_default = !(state.user.sa_flags & SA_SIGINFO) &&
+                     (state.user.sa_handler == SIG_DFL || state.user.sa_handler == SIG_IGN);
+    if (is_default || (forced && blocked)) {
+        die_by_default();
+        return;
+    }
+    call_user_handler(sig, info, context);
+}
+
+/* ---- masks ---- */
+
+/* Blocked by the mask the program set, or because its own handler for the signal is running: then we are below that
+ * handler's frame. A handler that was left by longjmp is told by a stack pointer above it. */
+int virtual_mask_blocks(void)
+{
+    struct agent_thread *self = agent_self;
+    if (!self || self == AGENT_THREAD_GONE)
+        return 0;
+    return self->blocks_signal ||
+           (self->handler_frame && (uintptr_t)__builtin_frame_address(0) < self->handler_frame);
+}
+
+int virtual_mask_pending(void)
+{
+    struct agent_thread *self = agent_self;
+    return self && self != AGENT_THREAD_GONE && self->signal_pending;
+}
+
+void virtual_mask_set(int blocks)
+{
+    /* In a child of vfork the state is the parent's; its mask is really the child's alone, so nothing is noted. */
+    struct agent_thread *known = agent_self;
+    if ((known && known != AGENT_THREAD_GONE && blocks == (int)known->blocks_signal) ||
+        (!known && !blocks) || sys_getpid() != agent.pid)
+        return;
+    struct agent_thread *self = thread_self();
+    if (!self)
+        return;
+    self->blocks_signal = (uint32_t)blocks;
+    siginfo_t info;
+    if (!blocks && virtual_mask_take(&info))
+        sys_call4(SYS_rt_tgsigqueueinfo, agent.pid, self->tid, AGENT_SIGNAL, &info);
+}
+
+int virtual_mask_take(siginfo_t *out)
+{
+    struct agent_thread *self = agent_self;
+    if (!virtual_mask_pending())
+        return 0;
+    *out = self->pending_info;
+    self->signal_pending = 0;
+    return 1;
+}
+
+/* ---- exec ---- */
+
+/* The new program inherits the mask and whether the signal is ignored: they are made real for the moment. The engine
+ * is paused before, and what it had sent is delivered while the signal is open. */
+void virtual_signal_before_exec(void)
+{
+    uint64_t bit = SIGNAL_BIT(AGENT_SIGNAL);
+    sys_call4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
+    if (!(state.user.sa_flags & SA_SIGINFO) && state.user.sa_handler == SIG_IGN)
+        set_real_action((void *)SIG_IGN, 0, 0, NULL);
+    if (virtual_mask_blocks())
+        sys_call4(SYS_rt_sigprocmask, SIG_BLOCK, &bit, NULL, 8);
+}
+
+void virtual_signal_after_exec(void)
+{
+    uint64_t bit = SIGNAL_BIT(AGENT_SIGNAL);
+    set_real_action((void *)sampling_handler, SA_SIGINFO | SA_ONSTACK | SA_RESTART, ~(uint64_t)0,
+                    NULL);
+    sys_call4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
+}
+
+/* ---- alternate stacks ---- */
+
+enum { SMALL_STACK = 128 * 1024, ALTSTACK_BYTES = 64 * 1024 };
+
+/* A thread with a small stack cannot carry the kernel's signal frame (3.4 KiB with AVX-512) and our handler. It gets an
+ * alternate stack, large enough for handlers of the program that ask for one and would now run on ours. */
+void virtual_altstack_install(struct agent_thread *self, size_t stack_bytes)
+{
+    stack_t old;
+    if (stack_bytes >= SMALL_STACK || sys_call2(SYS_sigaltstack, NULL, &old) < 0 ||
+        !(old.ss_flags & SS_DISABLE))
+        return;
+    void *base =
+        sys_mmap(NULL, ALTSTACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (sys_is_error(base))
+        return;
+    stack_t ours = {.ss_sp = base, .ss_size = ALTSTACK_BYTES};
+    if (sys_call2(SYS_sigaltstack, &ours, NULL) < 0)
+        sys_munmap(base, ALTSTACK_BYTES);
+    else
+        self->own_altstack = base;
+}
+
+void virtual_altstack_remove(void *altstack)
+{
+    stack_t off = {.ss_flags = SS_DISABLE};
+    sys_call2(SYS_sigaltstack, &off, NULL);
+    sys_munmap(altstack, ALTSTACK_BYTES);
+}
+
+int virtual_altstack_restore(struct agent_thread *self)
+{
+    stack_t ours = {.ss_sp = self->own_altstack, .ss_size = ALTSTACK_BYTES};
+    return (int)sys_call2(SYS_sigaltstack, &ours, NULL);
+}

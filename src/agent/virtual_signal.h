@@ -1,0 +1,23 @@
+/* virtual_signal.h: what the wrappers of signal functions need (interpose_signal.c). */
+#ifndef LAMELLA_AGENT_VIRTUAL_SIGNAL_H
+#define LAMELLA_AGENT_VIRTUAL_SIGNAL_H
+
+#include <signal.h>
+
+struct agent_thread;
+
+/* The program's own action for the sampling signal. */
+void virtual_signal_get(struct sigaction *out);
+void virtual_signal_set(const struct sigaction *action);
+
+/* Is one pending for the calling thread? (virtual_mask_blocks is in agent.h.) */
+int virtual_mask_pending(void);
+/* Blocks or unblocks; a pending one is delivered when it is unblocked. */
+void virtual_mask_set(int blocks);
+/* Takes the pending one: 1 and *out, or 0. */
+int virtual_mask_take(siginfo_t *out);
+
+/* Puts our own alternate stack back after the program disabled its own. */
+int virtual_altstack_restore(struct agent_thread *self);
+
+#endif

@@ -1,0 +1,28 @@
+/* waits.h: calls that can block, as rows: a number for the stream, a name, what they wait for. */
+#ifndef LAMELLA_AGENT_WAITS_H
+#define LAMELLA_AGENT_WAITS_H
+
+#include "stream/layout.h"
+
+#include <stdint.h>
+
+struct wait_scope {
+    uint64_t start_ticks;
+    uint64_t cpu_before; /* kernel mode excluded: the thread's CPU clock; else 0 */
+    uint64_t saved_mask; /* engines whose signal ends calls: the mask before the call */
+    uint8_t active;
+    uint8_t held;
+};
+
+/* Around the real call. `large`: it may spend CPU time in the kernel, so where that is not interrupted a sample is taken
+ * at its return. errno is kept. */
+void wait_begin(struct wait_scope *scope, int large);
+void wait_end(struct wait_scope *scope, enum stream_wait_call call, enum stream_wait_kind kind);
+
+/* As wait_end, for a call on a descriptor: a read of one byte from the jobserver's pipe waits for a job. */
+void wait_end_fd(struct wait_scope *scope, enum stream_wait_call call, int fd, uint64_t size);
+
+/* Ticks of the shortest wait that is stored. */
+uint64_t wait_min_ticks(void);
+
+#endif
