@@ -31,7 +31,7 @@ struct frame_class {
 struct stack_state {
     uint16_t leaf, module, innermost, outermost, query;
     uint8_t is_unresolved_inside; /* a frame deeper than the last marker has no symbol */
-    uint8_t is_leaf_unresolved;
+    uint8_t reserved;
     uint32_t module_detail;
 };
 
@@ -404,7 +404,6 @@ static void push_name(struct classifier *cls, struct stack_state *state, uint32_
     const char *blob = intern_text(&cls->name_class_blobs, id, NULL);
     memcpy(&head, blob, sizeof head);
     state->leaf = head.leaf;
-    state->is_leaf_unresolved = (uint8_t)head.is_unresolved;
     if (head.is_unresolved)
         state->is_unresolved_inside = 1;
     if (head.innermost || head.outermost || head.query)
@@ -468,12 +467,6 @@ int classifier_push(struct classifier *cls, uint32_t parent, uint32_t frame_clas
     if (rc == LAM_OK)
         *state = id;
     return rc;
-}
-
-bool classifier_leaf_unresolved(const struct classifier *cls, uint32_t state)
-{
-    load_state(cls, state, cls->scratch_parent);
-    return ((const struct stack_state *)cls->scratch_parent)->is_leaf_unresolved;
 }
 
 /* ---- threads ---------------------------------------------------------------------------------------------------- */

@@ -76,9 +76,6 @@ struct classifier_thread classifier_thread(const struct classifier *cls, const c
 /* The bucket of a sample: an index for classifier_bucket(). LAM_E_NOMEM. */
 int classifier_decide(struct classifier *cls, uint32_t state, uint32_t fallback, uint32_t *bucket);
 
-/* Whether the stack's innermost frame has no symbol. */
-bool classifier_leaf_unresolved(const struct classifier *cls, uint32_t state);
-
 enum phase_detail_kind { PHASE_DETAIL_NONE, PHASE_DETAIL_NAMED, PHASE_DETAIL_UNRESOLVED };
 
 struct phase_bucket {

@@ -1,0 +1,312 @@
+/* What a report has to say in words: one function a finding, in the order in which they are shown. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/report_state.h"
+#include "base/file.h"
+#include "base/units.h"
+
+struct draft {
+    struct report_state *state;
+    struct report *report;
+};
+
+static int add(struct draft *draft, struct report_finding finding, const char *text)
+{
+    if (!text)
+        return LAM_E_NOMEM;
+    finding.text = text;
+    return array_push(&draft->report->findings, finding);
+}
+
+static double elapsed_s(const struct report *report)
+{
+    return report_seconds(report->session.elapsed_ns);
+}
+
+static int find_failure(struct draft *draft)
+{
+    struct report *report = draft->report;
+    if (!report->session.complete)
+        return add(draft,
+                   (struct report_finding){"incomplete", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
+                   "The launcher did not live to the end of the command: the recording holds what "
+                   "was written until then.");
+    if (report->session.exit_code <= 0)
+        return LAM_OK;
+    return add(draft,
+               (struct report_finding){"command_failed", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
+               arena_printf(&report->arena,
+                            "The command failed with exit code %d: the build is not the whole one.",
+                            report->session.exit_code));
+}
+
+static int find_serial_tail(struct draft *draft)
+{
+    struct report *report = draft->report;
+    double tail = report_seconds(report->tail_ns);
+    if (report->session.cores < 2 || report->tail_ns < 1000000000 ||
+        !(tail >= 0.1 * elapsed_s(report)))
+        return LAM_OK;
+    const char *who = "";
+    uint32_t unit = REPORT_NO_UNIT;
+    if (report->tail_process != REPORT_NO_UNIT) {
+        const struct report_process *process = &report->processes.items[report->tail_process];
+        unit = process->unit;
+        who = arena_printf(&report->arena, ", most of it in %s (%s)", process->title,
+                           unit_seconds(report_seconds(report->tail_process_ns)).text);
+        if (!who)
+            return LAM_E_NOMEM;
+    }
+    return add(
+        draft, (struct report_finding){"serial_tail", REPORT_WARNING, NULL, tail, unit},
+        arena_printf(&report->arena,
+                     "The last %s never ran more than one thread%s: more cores do not help there.",
+                     unit_seconds(tail).text, who));
+}
+
+static int find_dominant_unit(struct draft *draft)
+{
+    struct report *report = draft->report;
+    if (report->units.count < 4)
+        return LAM_OK;
+    const struct report_unit *unit = &report->units.items[0];
+    const struct report_process *process = &report->processes.items[unit->process];
+    double cpu = report_seconds(process->cpu_ns), wall = report_process_wall_s(process),
+           all = elapsed_s(report);
+    double charged = report_seconds(report->coverage.charged_ns);
+    bool is_long = wall >= 0.5 * all, is_heavy = cpu >= 0.33 * charged;
+    if (!is_long && !is_heavy)
+        return LAM_OK;
+    return add(draft, (struct report_finding){"dominant_unit", REPORT_NOTE, NULL, cpu, 0},
+               arena_printf(&report->arena, "%s alone takes %s of CPU (%s of all) and %s of the %s.",
+                            unit->title, unit_seconds(cpu).text, unit_percent(cpu / charged).text,
+                            unit_seconds(wall).text, unit_seconds(all).text));
+}
+
+static int find_idle_cores(struct draft *draft)
+{
+    struct report *report = draft->report;
+    uint32_t cores = report->session.cores;
+    if (cores < 2 || !(elapsed_s(report) >= 2) || !(report->cores_used < 0.6 * cores))
+        return LAM_OK;
+    return add(draft, (struct report_finding){"idle_cores", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
+               arena_printf(&report->arena, "%s of %u cores were used on average.",
+                            unit_number(report->cores_used, 1).text, cores));
+}
+
+static int find_core_wait(struct draft *draft)
+{
+    struct report *report = draft->report;
+    uint64_t waited = 0, ran = 0;
+    array_each(&report->processes, process)
+    {
+        waited += process->ledger.core_wait_ns;
+        ran += process->ledger.run_ns;
+    }
+    if (waited < 1000000000 || waited < ran / 2)
+        return LAM_OK;
+    double seconds = report_seconds(waited);
+    return add(
+        draft, (struct report_finding){"core_wait", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT},
+        arena_printf(
+            &report->arena,
+            "Threads that could run waited %s for a core (and ran %s): the machine was the limit.",
+            unit_seconds(seconds).text, unit_seconds(report_seconds(ran)).text));
+}
+
+static int find_jobserver(struct draft *draft)
+{
+    struct report *report = draft->report;
+    uint64_t sum = 0;
+    array_each(&report->processes, process) sum += process->ledger.waits.ns[REPORT_WAIT_JOBSERVER];
+    double seconds = report_seconds(sum);
+    if (!(seconds >= 1) || !(seconds >= 0.2 * elapsed_s(report)))
+        return LAM_OK;
+    return add(draft,
+               (struct report_finding){"jobserver", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT},
+               arena_printf(&report->arena, "Threads waited %s for a job token.",
+                            unit_seconds(seconds).text));
+}
+
+static int find_low_coverage(struct draft *draft)
+{
+    struct report *report = draft->report;
+    const struct report_coverage *cov = &report->coverage;
+    if (!report->session.has_samples || report->session.rate_hz == 0 || !(cov->ratio < 0.9))
+        return LAM_OK;
+    double missing = report_seconds(cov->charged_ns) - report_seconds(cov->sampled_ns);
+    return add(draft,
+               (struct report_finding){"low_coverage", REPORT_WARNING, NULL, missing, REPORT_NO_UNIT},
+               arena_printf(&report->arena,
+                            "Samples cover %s of the CPU time; the shares below speak for that "
+                            "part. Not seen: %s in "
+                            "programs that could not be sampled, %s before and %s after sampling, "
+                            "%s of late weight.",
+                            unit_percent(cov->ratio).text,
+                            unit_seconds(report_seconds(cov->unsampled_ns)).text,
+                            unit_seconds(report_seconds(cov->startup_ns)).text,
+                            unit_seconds(report_seconds(cov->tail_ns)).text,
+                            unit_seconds(report_seconds(cov->late_ns)).text));
+}
+
+static int find_short_span(struct draft *draft)
+{
+    struct report *report = draft->report;
+    double span = report_seconds(report->coverage.sampled_span_ns), all = elapsed_s(report);
+    if (report->coverage.samples == 0 || !(all >= 1) || !(span < 0.8 * all))
+        return LAM_OK;
+    return add(draft,
+               (struct report_finding){"short_span", REPORT_NOTE, NULL, all - span, REPORT_NO_UNIT},
+               arena_printf(&report->arena, "Samples reach over %s of the %s that the command took.",
+                            unit_seconds(span).text, unit_seconds(all).text));
+}
+
+static int find_stripped(struct draft *draft)
+{
+    struct report *report = draft->report;
+    const struct report_module *worst = NULL;
+    array_each(&draft->state->modules,
+               module) if (module->path && (!worst || module->samples_without_symbols >
+                                                          worst->samples_without_symbols)) worst =
+        module;
+    if (!worst || report->coverage.samples == 0)
+        return LAM_OK;
+    double share =
+        (double)report->coverage.samples_without_symbols / (double)report->coverage.samples;
+    if (share < 0.05)
+        return LAM_OK;
+    return add(draft,
+               (struct report_finding){"no_symbols", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
+               arena_printf(&report->arena,
+                            "%s of the samples lie in libraries without symbols, most of them in "
+                            "%s: their phases are "
+                            "mostly missing. Toolchains from rustup keep their symbols; "
+                            "distributions strip theirs.",
+                            unit_percent(share).text, path_name(worst->path)));
+}
+
+static int find_unknown(struct draft *draft)
+{
+    struct report *report = draft->report;
+    struct report_amount segments[SEGMENT_COUNT];
+    report_by_segment(report, REPORT_NO_UNIT, segments);
+    double unknown = report_seconds(segments[SEGMENT_UNKNOWN].cpu_ns),
+           all = report_seconds(report->total.cpu_ns);
+    bool is_explained = report->coverage.samples_without_symbols * 20 > report->coverage.samples;
+    if (!(unknown > 0.1 * all) || is_explained)
+        return LAM_OK;
+    return add(draft, (struct report_finding){"unknown", REPORT_NOTE, NULL, unknown, REPORT_NO_UNIT},
+               arena_printf(&report->arena,
+                            "No marker claims %s of the samples. For programs of your own, write a "
+                            "marker file and give "
+                            "it with --markers.",
+                            unit_percent(unknown / all).text));
+}
+
+/* The programs that were not sampled, by what they used. */
+static int find_unsampled(struct draft *draft)
+{
+    struct report *report = draft->report;
+    const struct report_process *worst = NULL;
+    uint64_t sum = 0, count = 0;
+    array_each(&report->processes, process)
+    {
+        if (process->sampled == PROFILE_SAMPLED_YES || process->cpu_ns == PROFILE_UNKNOWN)
+            continue;
+        sum += process->cpu_ns;
+        count++;
+        if (!worst || process->cpu_ns > worst->cpu_ns)
+            worst = process;
+    }
+    double seconds = report_seconds(sum), charged = report_seconds(report->coverage.charged_ns);
+    if (!worst || report->session.rate_hz == 0 || !(seconds >= 0.05 * charged))
+        return LAM_OK;
+    return add(
+        draft, (struct report_finding){"unsampled", REPORT_WARNING, NULL, seconds, worst->unit},
+        arena_printf(
+            &report->arena,
+            "%s processes used %s of CPU without being sampled, the largest %s (pid %u, %s): %s.",
+            unit_count(count).text, unit_seconds(seconds).text, worst->title, worst->pid,
+            unit_seconds(report_seconds(worst->cpu_ns)).text, report_why_not(worst->why_not)));
+}
+
+static int find_lost(struct draft *draft)
+{
+    struct report *report = draft->report;
+    uint64_t lost = report->coverage.lost_samples, damaged = report->end.damaged_streams;
+    if (lost == 0 && damaged == 0)
+        return LAM_OK;
+    return add(
+        draft, (struct report_finding){"lost_records", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
+        arena_printf(&report->arena, "%s records were lost and %s of %s stream files are damaged.",
+                     unit_count(lost).text, unit_count(damaged).text,
+                     unit_count(report->end.streams).text));
+}
+
+static int find_truncated(struct draft *draft)
+{
+    struct report *report = draft->report;
+    const struct report_coverage *cov = &report->coverage;
+    if (cov->samples < 100 || cov->truncated_stacks * 50 <= cov->samples)
+        return LAM_OK;
+    return add(draft, (struct report_finding){"truncated", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
+               arena_printf(&report->arena, "%s of the stacks do not reach their thread's root.",
+                            unit_percent((double)cov->truncated_stacks / (double)cov->samples).text));
+}
+
+static int find_running(struct draft *draft)
+{
+    struct report *report = draft->report;
+    uint64_t count = 0;
+    const struct report_process *first = NULL;
+    array_each(&report->processes, process)
+    {
+        if (!process->running)
+            continue;
+        count++;
+        first = first ? first : process;
+    }
+    if (!first)
+        return LAM_OK;
+    return add(
+        draft,
+        (struct report_finding){"still_running", REPORT_NOTE, NULL,
+                                report_seconds(report->coverage.running_ns), REPORT_NO_UNIT},
+        arena_printf(&report->arena,
+                     "%s processes were still running when the command ended (%s, pid %u): what "
+                     "they do from then on is not in the recording.",
+                     unit_count(count).text, first->title, first->pid));
+}
+
+static int find_unaccounted(struct draft *draft)
+{
+    struct report *report = draft->report;
+    const struct report_coverage *cov = &report->coverage;
+    double charged = report_seconds(cov->charged_ns),
+           rest = report_seconds(report_unaccounted_ns(report));
+    if (!(charged >= 1) || !(rest > 0.01 * charged))
+        return LAM_OK;
+    return add(
+        draft, (struct report_finding){"unaccounted", REPORT_NOTE, NULL, rest, REPORT_NO_UNIT},
+        arena_printf(&report->arena,
+                     "%s of CPU time are in unidentified descendants: the kernel charged them, no "
+                     "process that is known used them.",
+                     unit_seconds(rest).text));
+}
+
+int report_find(struct report *report)
+{
+    static int (*const finders[])(struct draft * draft) = {
+        find_failure,     find_serial_tail, find_dominant_unit, find_idle_cores, find_core_wait,
+        find_jobserver,   find_stripped,    find_low_coverage,  find_short_span, find_unsampled,
+        find_unaccounted, find_unknown,     find_lost,          find_truncated,  find_running,
+    };
+    struct draft draft = {.state = report_state(report), .report = report};
+    for (size_t i = 0; i < sizeof finders / sizeof finders[0]; i++) {
+        int rc = finders[i](&draft);
+        if (rc < 0)
+            return rc;
+    }
+    return LAM_OK;
+}

@@ -1,0 +1,175 @@
+/* The account of a recording: what `lamella report` prints. Filled by a sink in one pass, in memory for processes, threads,
+ * stacks and (process, role, codegen unit, segment, phase, detail), whatever the number of samples.
+ *
+ *     report_open(&report, &options, err);
+ *     rc = read_recording(…, report_sink(report), err);
+ *     if (rc == LAM_OK) rc = report_finish(report, err);
+ *     write_report_text(report, …);
+ *     report_close(&report);
+ */
+#ifndef LAMELLA_ANALYSIS_REPORT_H
+#define LAMELLA_ANALYSIS_REPORT_H
+
+#include "analysis/stack_states.h"
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "build/unit.h"
+#include "profile/sink.h"
+
+enum { REPORT_WAIT_JOBSERVER = 3, REPORT_WAIT_KINDS = 7 }; /* enum stream_wait_kind, [0] unused */
+extern const char *const report_wait_names[REPORT_WAIT_KINDS];
+
+#define REPORT_NO_UNIT UINT32_MAX
+
+/* CPU time and what was seen of it. */
+struct report_amount {
+    uint64_t samples;
+    uint64_t cpu_ns;  /* interrupted and at-return weights, without the late part */
+    uint64_t late_ns; /* known to be spent by the thread, not where */
+};
+
+struct report_waits {
+    uint64_t count[REPORT_WAIT_KINDS];
+    uint64_t ns[REPORT_WAIT_KINDS];
+};
+
+/* Wall time of threads, split. Sums over threads are thread-seconds. */
+struct report_ledger {
+    uint64_t lifetime_ns, run_ns, core_wait_ns, blocked_ns;
+    struct report_waits waits;
+    int64_t residual_ns; /* blocked less the measured waits */
+};
+
+struct report_thread {
+    uint32_t tid, process; /* process: index in report.processes */
+    const char *name;      /* the first that says a role, else the first; in the arena */
+    uint32_t name_bytes;
+    enum thread_role role;
+    bool is_main;
+    bool has_ledger; /* run and core wait are known */
+    int64_t start_ns, end_ns;
+    uint64_t cpu_ns; /* PROFILE_UNKNOWN */
+    uint64_t handler_ns;
+    struct report_amount sampled;
+    struct report_ledger ledger;
+};
+
+struct report_process {
+    uint32_t pid, ppid;
+    uint32_t parent;          /* index in report.processes, REPORT_NO_UNIT */
+    const char *exe;          /* NUL-ended; path, or argv[0] when unknown; "" */
+    const char *title;        /* for people: base name, or the unit's title */
+    const char *role;         /* "rustc", "link", …: the unit's kind, or "other" */
+    uint32_t unit;            /* index in report.units or REPORT_NO_UNIT */
+    int64_t start_ns, end_ns; /* end: PROFILE_UNKNOWN as -1 when the end was not seen */
+    bool has_end, running, forked;
+    enum profile_sampled sampled;
+    uint32_t why_not; /* enum stream_unsampled */
+    uint32_t engine;
+    int exit_code, signal;
+    bool has_usage;
+    struct profile_usage usage;
+    uint64_t cpu_ns, startup_ns, tail_ns; /* PROFILE_UNKNOWN */
+    struct report_amount amount;
+    struct report_ledger ledger; /* of all threads */
+    struct report_ledger main_ledger;
+    uint64_t lost;
+};
+
+struct report_unit {
+    uint32_t process; /* index */
+    struct unit info;
+    const char *title;
+};
+
+/* The finest total: one process, role, codegen unit, bucket. */
+struct report_cell {
+    uint32_t process;
+    uint32_t bucket; /* classifier_bucket() */
+    enum thread_role role;
+    const char *cgu; /* NULL */
+    struct report_amount amount;
+};
+
+struct report_coverage {
+    uint64_t charged_ns; /* PROFILE_UNKNOWN */
+    uint64_t sampled_ns, late_ns, startup_ns, tail_ns, unsampled_ns, running_ns;
+    double ratio; /* NaN when the charge is not known */
+    double expected_samples;
+    uint64_t samples, merged_samples, lost_samples, truncated_stacks, frames, unresolved_frames,
+        samples_without_symbols, at_return_samples;
+    uint64_t units_unseen;    /* units in processes that were not sampled */
+    uint64_t sampled_span_ns; /* from the first sampled process's start to the last sample */
+};
+
+enum report_severity { REPORT_INFO, REPORT_NOTE, REPORT_WARNING };
+
+struct report_finding {
+    const char *id;
+    enum report_severity severity;
+    const char *text;
+    double seconds; /* NaN: none */
+    uint32_t unit;  /* index, or REPORT_NO_UNIT */
+};
+
+struct report {
+    struct arena arena;
+    struct classifier *cls;         /* the caller's, must outlive the report */
+    struct profile_session session; /* texts copied */
+    struct profile_session_end end;
+    LAM_ARRAY(struct report_process) processes; /* in order of their start */
+    LAM_ARRAY(struct report_thread) threads;
+    LAM_ARRAY(struct report_unit) units; /* by CPU time, largest first, after report_finish() */
+    LAM_ARRAY(struct report_cell) cells; /* by process, then CPU time */
+    LAM_ARRAY(struct report_finding) findings;
+    struct report_coverage coverage;
+    struct report_amount total;
+    uint32_t peak_threads;
+    double cores_used;     /* NaN */
+    int64_t tail_start_ns; /* serial tail: never more than one thread worked from here on */
+    uint64_t tail_ns;
+    uint32_t tail_process; /* who worked most in it; REPORT_NO_UNIT */
+    uint64_t tail_process_ns;
+    uint64_t handler_ns;
+};
+
+struct report_options {
+    struct classifier *cls;
+    struct frame_names names;
+    bool read_files; /* response files of command lines may be read from this machine */
+};
+
+int report_open(struct report **report, const struct report_options *options, struct lam_error *err);
+struct profile_sink report_sink(struct report *report);
+
+/* After the input's last call. */
+int report_finish(struct report *report, struct lam_error *err);
+void report_close(struct report **report);
+
+/* The cells of one process, or all with REPORT_NO_UNIT. */
+struct report_cells {
+    const struct report_cell *items;
+    size_t count;
+};
+struct report_cells report_cells(const struct report *report, uint32_t process);
+
+/* Sums of cells: over all processes (REPORT_NO_UNIT) or one, by segment or by phase. Out has room for SEGMENT_COUNT or
+ * classifier_phase_count() items. */
+void report_by_segment(const struct report *report, uint32_t process, struct report_amount *out);
+void report_by_phase(const struct report *report, uint32_t process, struct report_amount *out);
+void report_by_role(const struct report *report, uint32_t process,
+                    struct report_amount *out); /* ROLE_COUNT */
+
+/* Of the charge, what none of the parts of the coverage explains; PROFILE_UNKNOWN when the charge is not known. */
+uint64_t report_unaccounted_ns(const struct report *report);
+
+double report_seconds(uint64_t ns);              /* NaN for PROFILE_UNKNOWN */
+const char *report_why_not(uint32_t why_not);    /* "static program", for people */
+const char *report_engine_name(uint32_t engine); /* "sigtrap" */
+double report_process_wall_s(const struct report_process *process); /* NaN when the end is not known */
+
+/* findings.c */
+int report_find(struct report *report);
+
+#endif

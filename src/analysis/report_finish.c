@@ -1,0 +1,332 @@
+#include <math.h>
+#include <string.h>
+
+#include "analysis/report_state.h"
+
+/* ---- ledger ----------------------------------------------------------------------------------------------------- */
+
+static void ledger_add(struct report_ledger *to, const struct report_ledger *from)
+{
+    to->lifetime_ns += from->lifetime_ns;
+    to->run_ns += from->run_ns;
+    to->core_wait_ns += from->core_wait_ns;
+    to->blocked_ns += from->blocked_ns;
+    to->residual_ns += from->residual_ns;
+    for (size_t i = 0; i < REPORT_WAIT_KINDS; i++) {
+        to->waits.count[i] += from->waits.count[i];
+        to->waits.ns[i] += from->waits.ns[i];
+    }
+}
+
+static void close_ledgers(struct report *report)
+{
+    array_each(&report->threads, thread)
+    {
+        struct report_ledger *ledger = &thread->ledger;
+        ledger->residual_ns = (int64_t)ledger->blocked_ns;
+        for (size_t i = 0; i < REPORT_WAIT_KINDS; i++)
+            ledger->residual_ns -= (int64_t)ledger->waits.ns[i];
+        struct report_process *process = &report->processes.items[thread->process];
+        ledger_add(&process->ledger, ledger);
+        if (thread->is_main)
+            ledger_add(&process->main_ledger, ledger);
+    }
+}
+
+/* ---- coverage --------------------------------------------------------------------------------------------------- */
+
+static uint64_t known(uint64_t ns)
+{
+    return ns == PROFILE_UNKNOWN ? 0 : ns;
+}
+
+static void sum_coverage(struct report_state *state)
+{
+    struct report *report = &state->report;
+    struct report_coverage *cov = &report->coverage;
+    cov->charged_ns = report->session.charged_cpu_ns;
+    cov->sampled_ns = report->total.cpu_ns;
+    cov->late_ns = report->total.late_ns;
+    array_each(&report->processes, process)
+    {
+        cov->lost_samples += process->lost;
+        if (process->running) {
+            cov->running_ns += known(process->cpu_ns);
+        } else if (process->sampled != PROFILE_SAMPLED_YES) {
+            cov->unsampled_ns += known(process->cpu_ns);
+            cov->units_unseen += process->unit != REPORT_NO_UNIT;
+        } else {
+            cov->startup_ns += known(process->startup_ns);
+            cov->tail_ns += known(process->tail_ns);
+        }
+    }
+    bool has_charge = cov->charged_ns != PROFILE_UNKNOWN && cov->charged_ns > 0;
+    cov->ratio = has_charge ? (double)cov->sampled_ns / (double)cov->charged_ns : NAN;
+    if (state->has_sample && state->has_sampled && state->last_sample_ns > state->first_sampled_ns)
+        cov->sampled_span_ns = (uint64_t)(state->last_sample_ns - state->first_sampled_ns);
+}
+
+/* ---- concurrency ------------------------------------------------------------------------------------------------ */
+
+/* Processes without samples worked too, as far as the account knows: those that used half of their time or more. */
+static void add_unsampled(struct report_state *state)
+{
+    struct report *report = &state->report;
+    for (size_t i = 0; i < report->processes.count; i++) {
+        const struct report_process *process = &report->processes.items[i];
+        if (process->sampled == PROFILE_SAMPLED_YES || process->cpu_ns == PROFILE_UNKNOWN ||
+            !process->has_end)
+            continue;
+        int64_t wall = process->end_ns - process->start_ns;
+        int32_t last = ACTIVITY_NEVER;
+        /* Numbers above those of threads stand for processes. */
+        if (wall > 0 && process->cpu_ns >= (uint64_t)wall / 2)
+            activity_add(&state->grid, (uint32_t)(report->threads.count + 1 + i), process->start_ns,
+                         process->end_ns, &last);
+    }
+}
+
+static uint32_t process_of_number(const struct report *report, uint32_t number)
+{
+    if (number == 0)
+        return REPORT_NO_UNIT;
+    if (number <= report->threads.count)
+        return report->threads.items[number - 1].process;
+    uint32_t process = number - (uint32_t)report->threads.count - 1;
+    return process < report->processes.count ? process : REPORT_NO_UNIT;
+}
+
+/* Who worked most from the cell on where the tail starts. */
+static int find_tail_worker(struct report_state *state)
+{
+    struct report *report = &state->report;
+    uint64_t *busy = arena_array(&report->arena, report->processes.count + 1, sizeof *busy);
+    if (!busy)
+        return LAM_E_NOMEM;
+    struct activity_walk walk = {0};
+    struct activity_cell cell;
+    while (activity_next(&state->grid, &walk, &cell)) {
+        uint32_t process = process_of_number(report, cell.only_thread);
+        if (cell.start_ns >= report->tail_start_ns && process != REPORT_NO_UNIT)
+            busy[process] += (uint64_t)(cell.end_ns - cell.start_ns);
+    }
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        if (busy[i] > report->tail_process_ns) {
+            report->tail_process_ns = busy[i];
+            report->tail_process = i;
+        }
+    }
+    return LAM_OK;
+}
+
+static int measure_concurrency(struct report_state *state)
+{
+    struct report *report = &state->report;
+    uint64_t elapsed = report->session.elapsed_ns;
+    report->cores_used = NAN;
+    if (elapsed != PROFILE_UNKNOWN && elapsed > 0 && report->coverage.charged_ns != PROFILE_UNKNOWN)
+        report->cores_used = (double)report->coverage.charged_ns / (double)elapsed;
+    if (!state->has_grid)
+        return LAM_OK;
+    add_unsampled(state);
+    struct activity_walk walk = {0};
+    struct activity_cell cell;
+    while (activity_next(&state->grid, &walk, &cell)) {
+        if (cell.threads > report->peak_threads)
+            report->peak_threads = cell.threads;
+        if (cell.threads > 1)
+            report->tail_start_ns = cell.end_ns;
+    }
+    int64_t end = elapsed != PROFILE_UNKNOWN ? (int64_t)elapsed : state->last_sample_ns;
+    if (!state->has_sample || report->tail_start_ns >= end)
+        return LAM_OK;
+    report->tail_ns = (uint64_t)(end - report->tail_start_ns);
+    return find_tail_worker(state);
+}
+
+/* ---- order ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t process_weight(const struct report_process *process)
+{
+    return process->cpu_ns != PROFILE_UNKNOWN ? process->cpu_ns
+                                              : process->amount.cpu_ns + process->amount.late_ns;
+}
+
+struct unit_order {
+    struct report_unit unit;
+    uint64_t weight;
+};
+
+static int compare_units(const void *a, const void *b)
+{
+    const struct unit_order *left = a, *right = b;
+    if (left->weight != right->weight)
+        return left->weight > right->weight ? -1 : 1;
+    return left->unit.process < right->unit.process ? -1 : left->unit.process > right->unit.process;
+}
+
+static int sort_units(struct report *report)
+{
+    size_t count = report->units.count;
+    struct unit_order *order = arena_array(&report->arena, count + 1, sizeof *order);
+    if (!order)
+        return LAM_E_NOMEM;
+    for (size_t i = 0; i < count; i++)
+        order[i] = (struct unit_order){
+            report->units.items[i],
+            process_weight(&report->processes.items[report->units.items[i].process])};
+    qsort(order, count, sizeof *order, compare_units);
+    for (size_t i = 0; i < count; i++) {
+        report->units.items[i] = order[i].unit;
+        report->processes.items[order[i].unit.process].unit = (uint32_t)i;
+    }
+    return LAM_OK;
+}
+
+static int compare_cells(const void *a, const void *b)
+{
+    const struct report_cell *left = a, *right = b;
+    if (left->process != right->process)
+        return left->process < right->process ? -1 : 1;
+    if (left->amount.cpu_ns != right->amount.cpu_ns)
+        return left->amount.cpu_ns > right->amount.cpu_ns ? -1 : 1;
+    if (left->bucket != right->bucket)
+        return left->bucket < right->bucket ? -1 : 1;
+    return strcmp(left->cgu ? left->cgu : "", right->cgu ? right->cgu : "");
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------------- */
+
+static void finish_spans(struct report_state *state)
+{
+    for (size_t i = 0; i < state->thread_states.count; i++) {
+        struct thread_state *own = &state->thread_states.items[i];
+        struct span done;
+        if (span_finish(&own->span, &done) && state->has_grid)
+            activity_add(&state->grid, (uint32_t)i + 1, done.start_ns, done.end_ns,
+                         &own->last_activity_cell);
+    }
+}
+
+int report_finish(struct report *report, struct lam_error *err)
+{
+    struct report_state *state = report_state(report);
+    finish_spans(state);
+    close_ledgers(report);
+    sum_coverage(state);
+    int rc = measure_concurrency(state);
+    if (rc == LAM_OK)
+        rc = sort_units(report);
+    array_sort(&report->cells, compare_cells);
+    if (rc == LAM_OK)
+        rc = report_find(report);
+    return rc < 0 ? lam_error_set(err, rc, "report: %s", lam_code_text(rc)) : LAM_OK;
+}
+
+static void add_amount(struct report_amount *to, const struct report_amount *from)
+{
+    to->samples += from->samples;
+    to->cpu_ns += from->cpu_ns;
+    to->late_ns += from->late_ns;
+}
+
+enum grouping { BY_SEGMENT, BY_PHASE, BY_ROLE };
+
+/* The first cell of a process: cells are sorted by process. */
+static size_t first_cell(const struct report *report, uint32_t process)
+{
+    size_t low = 0, high = report->cells.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (report->cells.items[middle].process < process)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct report_cells report_cells(const struct report *report, uint32_t process)
+{
+    if (process == REPORT_NO_UNIT)
+        return (struct report_cells){report->cells.items, report->cells.count};
+    size_t first = first_cell(report, process), end = first_cell(report, process + 1);
+    return (struct report_cells){report->cells.items + first, end - first};
+}
+
+static void sum_cells(const struct report *report, uint32_t process, enum grouping by,
+                      struct report_amount *out)
+{
+    struct report_cells cells = report_cells(report, process);
+    for (size_t i = 0; i < cells.count; i++) {
+        const struct report_cell *cell = &cells.items[i];
+        struct phase_bucket bucket = classifier_bucket(report->cls, cell->bucket);
+        size_t at = by == BY_SEGMENT ? (size_t)bucket.segment
+                    : by == BY_PHASE ? bucket.phase
+                                     : (size_t)cell->role;
+        add_amount(&out[at], &cell->amount);
+    }
+}
+
+void report_by_segment(const struct report *report, uint32_t process, struct report_amount *out)
+{
+    memset(out, 0, SEGMENT_COUNT * sizeof *out);
+    sum_cells(report, process, BY_SEGMENT, out);
+}
+
+void report_by_phase(const struct report *report, uint32_t process, struct report_amount *out)
+{
+    memset(out, 0, classifier_phase_count(report->cls) * sizeof *out);
+    sum_cells(report, process, BY_PHASE, out);
+}
+
+void report_by_role(const struct report *report, uint32_t process, struct report_amount *out)
+{
+    memset(out, 0, ROLE_COUNT * sizeof *out);
+    sum_cells(report, process, BY_ROLE, out);
+}
+
+uint64_t report_unaccounted_ns(const struct report *report)
+{
+    const struct report_coverage *cov = &report->coverage;
+    if (cov->charged_ns == PROFILE_UNKNOWN)
+        return PROFILE_UNKNOWN;
+    uint64_t parts =
+        cov->sampled_ns + cov->late_ns + cov->startup_ns + cov->tail_ns + cov->unsampled_ns;
+    return cov->charged_ns > parts ? cov->charged_ns - parts : 0;
+}
+
+double report_seconds(uint64_t ns)
+{
+    return ns == PROFILE_UNKNOWN ? NAN : (double)ns / 1e9;
+}
+
+double report_process_wall_s(const struct report_process *process)
+{
+    return process->has_end ? (double)(process->end_ns - process->start_ns) / 1e9 : NAN;
+}
+
+const char *report_why_not(uint32_t why_not)
+{
+    static const char *const texts[] = {
+        "not known",
+        "statically linked",
+        "built for another machine or word size",
+        "not linked against glibc",
+        "set-user-id or with file capabilities",
+        "built with the address sanitizer",
+        "a Go program that uses C",
+        "traced by a debugger",
+        "left out by --only or --skip",
+        "the program could not be read",
+        "the recording could not be written from there",
+        "the sampling engine could not be started",
+    };
+    return why_not < sizeof texts / sizeof texts[0] ? texts[why_not] : "not known";
+}
+
+const char *report_engine_name(uint32_t engine)
+{
+    static const char *const names[] = {"auto", "sigtrap", "thread_perf", "cpu_timer", "none"};
+    return engine < sizeof names / sizeof names[0] ? names[engine] : "unknown";
+}

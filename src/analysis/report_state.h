@@ -1,0 +1,54 @@
+/* Inside of report.c: what the sink keeps beside the report itself. */
+#ifndef LAMELLA_ANALYSIS_REPORT_STATE_H
+#define LAMELLA_ANALYSIS_REPORT_STATE_H
+
+#include "analysis/activity_grid.h"
+#include "analysis/report.h"
+#include "analysis/spans.h"
+#include "base/map.h"
+
+/* A thread's samples are counted under its role, codegen unit and program: one group. Names change, so groups do. */
+struct sample_group {
+    uint32_t process; /* index */
+    enum thread_role role;
+    uint32_t fallback;
+    const char *cgu;
+};
+
+struct thread_state {
+    uint32_t group;
+    uint32_t last_state,
+        last_cell; /* the cell of the last (stack state), so that a run of equal ones costs no look-up */
+    struct span_builder span;
+    int32_t last_activity_cell;
+    int64_t last_sample_ns;
+};
+
+struct report_module {
+    const char *path; /* NULL: never pushed */
+    uint64_t samples_without_symbols;
+};
+
+struct report_state {
+    struct report report; /* first: a report is a report_state */
+    struct report_options options;
+    struct stack_states stacks;
+    struct activity_grid grid;
+    bool has_grid;
+    LAM_ARRAY(struct report_module) modules; /* by the input's id */
+    LAM_ARRAY(uint32_t) process_of;          /* the input's process id → index + 1 */
+    LAM_ARRAY(uint32_t) thread_of;
+    LAM_ARRAY(struct thread_state) thread_states;
+    LAM_ARRAY(struct sample_group) groups;
+    struct map group_ids; /* hash of (process, role, cgu) → group; checked */
+    struct map cell_ids;  /* group and bucket → cell */
+    int64_t first_sampled_ns, last_sample_ns;
+    bool has_sampled, has_sample;
+};
+
+static inline struct report_state *report_state(struct report *report)
+{
+    return (struct report_state *)report;
+}
+
+#endif

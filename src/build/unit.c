@@ -1,0 +1,137 @@
+#include "build/unit.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/glob.h"
+#include "build/command_line.h"
+
+static const char *const kind_names[UNIT_KIND_COUNT] = {
+    [UNIT_NONE] = "none",
+    [UNIT_RUSTC] = "rustc",
+    [UNIT_RUSTDOC] = "rustdoc",
+    [UNIT_COMPILE] = "compile",
+    [UNIT_ASSEMBLE] = "assemble",
+    [UNIT_LINK] = "link",
+    [UNIT_BUILD_SCRIPT] = "build_script",
+};
+
+const char *unit_kind_name(enum unit_kind kind)
+{
+    return kind < UNIT_KIND_COUNT ? kind_names[kind] : "none";
+}
+
+/* The programs that make units, by the base name of their files. */
+static const struct {
+    const char *program; /* glob */
+    enum unit_kind kind;
+    int (*read)(const struct unit_command *command, struct arena *arena, struct unit *unit);
+} programs[] = {
+    {"rustc", UNIT_RUSTC, unit_from_rustc},
+    {"clippy-driver", UNIT_RUSTC, unit_from_rustc},
+    {"rustdoc", UNIT_RUSTDOC, unit_from_rustc},
+    {"cc1", UNIT_COMPILE, unit_from_cc},
+    {"cc1plus", UNIT_COMPILE, unit_from_cc},
+    {"cc1obj", UNIT_COMPILE, unit_from_cc},
+    {"cc1objplus", UNIT_COMPILE, unit_from_cc},
+    {"f951", UNIT_COMPILE, unit_from_cc},
+    {"gnat1", UNIT_COMPILE, unit_from_cc},
+    {"lto1", UNIT_COMPILE, unit_from_cc},
+    {"clang", UNIT_COMPILE, unit_from_clang},
+    {"clang++", UNIT_COMPILE, unit_from_clang},
+    {"clang-1?", UNIT_COMPILE, unit_from_clang},
+    {"clang-2?", UNIT_COMPILE, unit_from_clang},
+    {"clang++-1?", UNIT_COMPILE, unit_from_clang},
+    {"clang++-2?", UNIT_COMPILE, unit_from_clang},
+    {"as", UNIT_ASSEMBLE, unit_from_as},
+    {"*-as", UNIT_ASSEMBLE, unit_from_as},
+    {"ld", UNIT_LINK, unit_from_ld},
+    {"*-ld", UNIT_LINK, unit_from_ld},
+    {"ld.*", UNIT_LINK, unit_from_ld},
+    {"*-ld.*", UNIT_LINK, unit_from_ld},
+    {"lld", UNIT_LINK, unit_from_ld},
+    {"rust-lld", UNIT_LINK, unit_from_ld},
+    {"mold", UNIT_LINK, unit_from_ld},
+    {"wild", UNIT_LINK, unit_from_ld},
+    {"build-script-*", UNIT_BUILD_SCRIPT, unit_from_build_script},
+    {"build_script_*", UNIT_BUILD_SCRIPT, unit_from_build_script},
+};
+
+int unit_from_command(const struct unit_command *command, struct arena *arena, struct unit *unit)
+{
+    const char *exe = command->exe && *command->exe ? command->exe
+                      : command->argc > 0           ? command->argv[0]
+                                                    : NULL;
+    if (!exe || command->argc == 0)
+        return 0;
+    const char *program = path_name(exe);
+    size_t length = strlen(program);
+    if (text_ends_with(program, " (deleted)"))
+        length -= strlen(" (deleted)");
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        if (!glob_match(programs[i].program, strlen(programs[i].program), program, length))
+            continue;
+        struct unit found = {.kind = programs[i].kind};
+        int rc = programs[i].read(command, arena, &found);
+        if (rc > 0)
+            *unit = found;
+        return rc;
+    }
+    return 0;
+}
+
+static void rustc_title(const struct unit *unit, struct strbuf *title)
+{
+    const char *package = unit->package ? unit->package : unit->crate ? unit->crate : "?";
+    bool is_script = unit->mode && strcmp(unit->mode, "build-script") == 0;
+    bool is_bin = unit->crate_type && strcmp(unit->crate_type, "bin") == 0;
+    /* Where the package has several crates (a library and programs), the crate tells them apart; a library is usually
+     * called as its package, but for dashes. */
+    bool has_own_name = unit->crate && strlen(unit->crate) == strlen(package);
+    for (size_t i = 0; has_own_name && package[i]; i++)
+        has_own_name = package[i] == unit->crate[i] || (package[i] == '-' && unit->crate[i] == '_');
+    if (unit->version || is_script)
+        strbuf_add(title, package);
+    else
+        strbuf_add(title, unit->crate ? unit->crate : package);
+    if (unit->version)
+        strbuf_addf(title, " %s", unit->version);
+    if (is_script)
+        strbuf_add(title, " build script");
+    else if (unit->version && unit->crate && !has_own_name)
+        strbuf_addf(title, " (%s)", unit->crate);
+    if (!is_script && unit->mode && strcmp(unit->mode, "build") != 0)
+        strbuf_addf(title, " (%s)", unit->mode);
+    else if (!is_script && is_bin)
+        strbuf_add(title, " (bin)");
+}
+
+void unit_title(const struct unit *unit, struct strbuf *title)
+{
+    switch (unit->kind) {
+    case UNIT_RUSTC:
+    case UNIT_RUSTDOC:
+        rustc_title(unit, title);
+        break;
+    case UNIT_COMPILE:
+        strbuf_add(title, unit->source ? path_name(unit->source) : "?");
+        if (unit->mode && strcmp(unit->mode, "build") != 0)
+            strbuf_addf(title, " (%s)", unit->mode);
+        break;
+    case UNIT_ASSEMBLE:
+        strbuf_addf(title, "assemble %s",
+                    path_name(unit->output   ? unit->output
+                              : unit->source ? unit->source
+                                             : "?"));
+        break;
+    case UNIT_LINK:
+        strbuf_addf(title, "link %s", path_name(unit->output ? unit->output : "?"));
+        break;
+    case UNIT_BUILD_SCRIPT:
+        strbuf_addf(title, "run %s%s%s build script", unit->package ? unit->package : "?",
+                    unit->version ? " " : "", unit->version ? unit->version : "");
+        break;
+    default:
+        strbuf_add(title, "?");
+    }
+}
