@@ -283,7 +283,8 @@ static bool scratch_add(struct json_reader *json, size_t *used, const void *byte
         json->scratch = grown;
         json->scratch_bytes = wanted;
     }
-    memcpy(json->scratch + *used, bytes, length);
+    if (length)
+        memcpy(json->scratch + *used, bytes, length);
     *used += length;
     return true;
 }

@@ -67,7 +67,7 @@ static void add_rows(struct strbuf *out, const struct option_spec *spec)
     for (const struct option_row *row = spec->rows;
          row && (row->kind == OPTION_HEADING || row->long_name || row->short_name); row++) {
         if (row->kind == OPTION_HEADING) {
-            strbuf_addf(out, "\n%s:\n", row->help);
+            strbuf_addf(out, "%s%s:\n", row == spec->rows ? "" : "\n", row->help);
             continue;
         }
         struct strbuf help = {0};
@@ -98,7 +98,8 @@ void options_help(const struct option_spec *spec, struct strbuf *text)
         add_wrapped(text, spec->about, 0, 0);
         strbuf_add_char(text, '\n');
     }
-    strbuf_add(text, "Options:\n");
+    if (!spec->rows || spec->rows->kind != OPTION_HEADING)
+        strbuf_add(text, "Options:\n");
     add_rows(text, spec);
     if (spec->example) {
         strbuf_add(text, "\nExample:\n");
