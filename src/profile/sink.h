@@ -125,7 +125,8 @@ struct profile_module {
 };
 
 /* A frame is an address inside a module, relative to the file (its own virtual addresses), the same for all
- * processes. `is_return` frames are return addresses: look up offset - 1. */
+ * processes. It lies inside the instruction that was executing: look it up as it is. Only where an input knows no
+ * better (a format that stores return addresses) is_return is set: look up offset - 1. */
 struct profile_frame {
     uint32_t frame;
     uint32_t module; /* 0: no module held the address; `offset` is the address itself */

@@ -80,6 +80,17 @@ const char *stream_wait_kind_name(uint32_t kind)
     return NAME_OF(wait_kinds, kind);
 }
 
+static const char *const wait_calls[] = {
+#define WAIT_CALL_NAME(number, name) [number] = #name,
+    STREAM_WAIT_CALLS(WAIT_CALL_NAME)
+#undef WAIT_CALL_NAME
+};
+
+const char *stream_wait_call_name(uint32_t call)
+{
+    return NAME_OF(wait_calls, call);
+}
+
 static const char *const spawn_kinds[] = {
     [STREAM_SPAWN_EXEC] = "exec",
     [STREAM_SPAWN_SPAWN] = "spawn",
@@ -93,8 +104,10 @@ const char *stream_spawn_kind_name(uint32_t kind)
 }
 
 static const char *const end_hows[] = {
-    [STREAM_END_EXIT] = "exit",   [STREAM_END__EXIT] = "_exit",   [STREAM_END_EXEC] = "exec",
-    [STREAM_END_ABORT] = "abort", [STREAM_END_SIGNAL] = "signal",
+    [STREAM_END_EXIT] = "exit",
+    [STREAM_END__EXIT] = "_exit",
+    [STREAM_END_EXEC] = "exec",
+    [STREAM_END_ABORT] = "abort",
 };
 
 const char *stream_end_how_name(uint32_t how)

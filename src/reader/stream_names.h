@@ -8,6 +8,7 @@ const char *stream_engine_name(uint32_t engine); /* "sigtrap", "thread_perf", "c
 const char *stream_unsampled_name(uint32_t why_not); /* one word: "static" */
 const char *stream_unsampled_text(uint32_t why_not); /* a clause for people: "statically linked" */
 const char *stream_wait_kind_name(uint32_t kind);    /* "lock" */
+const char *stream_wait_call_name(uint32_t call);    /* "futex" */
 const char *stream_spawn_kind_name(uint32_t kind);   /* "exec" */
 const char *stream_end_how_name(uint32_t how);       /* "exit" */
 const char *stream_thread_origin_name(uint32_t origin); /* "main" */

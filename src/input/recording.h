@@ -1,0 +1,133 @@
+/* A recording as read_recording.c works on it: which images ran, which kernel process each belonged to, who started whom
+ * and what the kernel charged. Built in two steps, recording_gather() from the streams' records and recording_link() from
+ * what parents and the launcher know of others. */
+#ifndef LAMELLA_INPUT_RECORDING_H
+#define LAMELLA_INPUT_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "input/session_json.h"
+#include "profile/sink.h"
+#include "reader/stream_file.h"
+#include "reader/tick_clock.h"
+
+#define NO_INDEX UINT32_MAX
+
+struct recording_text { /* in the arena */
+    const char *bytes;
+    size_t size;
+};
+
+struct spawned { /* a SPAWN record */
+    int64_t at_ns;
+    uint32_t kind; /* enum stream_spawn_kind */
+    uint32_t child_pid;
+    int32_t rc;
+    uint16_t why_not;
+    struct recording_text path, argv;
+    uint64_t cpu_ns;
+};
+
+struct child_exit { /* a CHILD_EXIT record */
+    int64_t at_ns;
+    uint32_t pid;
+    int32_t status;
+    struct stream_usage usage;
+};
+
+/* One program image: what exec or fork began. With a stream, or known from its parent's and the launcher's word only. */
+struct image {
+    char *path;       /* of the stream file; NULL: it has none */
+    const char *name; /* its last part */
+    uint32_t pid, ppid;
+    uint64_t kernel_start;
+    uint32_t flags; /* enum stream_flag */
+    uint64_t lost[STREAM_LOSS_KINDS];
+    int64_t start_ns, agent_start_ns;
+    int64_t last_ns; /* the latest time that any of its records names */
+
+    struct recording_text exe, cwd, comm, argv; /* argv: each ended by NUL */
+    bool argv_cut;
+    uint64_t exec_cpu_ns, image_cpu_ns;
+    bool has_config;
+    uint32_t engine;
+    uint32_t period_ns[4];
+    uint8_t kernel_mode;
+    int32_t open_errno; /* why the engine could not be started */
+    uint16_t why_not;
+
+    bool has_end; /* a PROCESS_END record, and nothing that shows it was taken back (a failed exec) */
+    uint32_t end_how;
+    int64_t end_ns;
+    int32_t end_code;
+    uint64_t end_cpu_ns;
+    struct stream_usage end_self, end_children;
+
+    LAM_ARRAY(struct spawned) spawns;
+    LAM_ARRAY(struct child_exit) exits;
+
+    /* Linked. */
+    uint32_t life;                /* index */
+    uint32_t parent;              /* image that started it; NO_INDEX */
+    uint32_t previous;            /* image that exec replaced; NO_INDEX */
+    uint32_t next;                /* image that replaced it; NO_INDEX */
+    uint32_t process;             /* id in the sink */
+    uint64_t cpu_ns, tail_cpu_ns; /* PROFILE_UNKNOWN */
+    struct profile_usage usage;
+    bool has_usage;
+    uint64_t peak_rss_bytes; /* as polled; PROFILE_UNKNOWN */
+};
+
+/* A kernel process from fork to exit: one or more images. */
+struct life {
+    uint32_t pid;
+    uint64_t kernel_start; /* 0: not known */
+    uint32_t first, last;  /* images */
+    uint32_t ppid;
+    uint32_t parent; /* image that started it */
+    bool is_claimed; /* parent is from a SPAWN record */
+    int64_t start_ns;
+    bool has_exit; /* somebody who is in the recording waited for it */
+    int64_t exit_ns;
+    int32_t status;
+    struct stream_usage total; /* of the wait: with its waited children's */
+    bool by_launcher;
+    bool is_running;
+    uint64_t seen_cpu_ns; /* PROFILE_UNKNOWN */
+    uint32_t next_of_pid; /* older life of the same pid */
+    uint8_t state;        /* of the walk that adds usage up */
+    uint64_t all_cpu_ns;  /* its own and its descendants', as far as known */
+    struct stream_usage own;
+    bool has_own;
+};
+
+struct recording {
+    const char *path;   /* as given */
+    char *session_path; /* NULL: there is none */
+    struct session_json session;
+    bool has_session;
+    struct tick_clock clock;
+    int64_t zero_wall_ns; /* since 1970 */
+    LAM_ARRAY(struct image) images;
+    LAM_ARRAY(struct life) lives;
+    struct arena arena;
+    uint64_t streams, unreadable_streams;
+    char first_damage[256];
+};
+
+/* Finds the streams of a directory, or the one file, and reads what they say about processes. */
+int recording_gather(struct recording *rec, const char *path, struct lam_error *err);
+
+/* Joins images to lives, finds parents, adds programs without a stream, and divides what the kernel charged. */
+int recording_link(struct recording *rec, struct lam_error *err);
+
+void recording_free(struct recording *rec);
+
+/* An empty image, appended; its index, or NO_INDEX when memory is short. */
+uint32_t recording_add_image(struct recording *rec);
+
+#endif

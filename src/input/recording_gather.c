@@ -1,0 +1,379 @@
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/strbuf.h"
+#include "input/recording.h"
+#include "reader/stream_walk.h"
+
+uint32_t recording_add_image(struct recording *rec)
+{
+    struct image *image = array_add(&rec->images);
+    if (!image || rec->images.count >= NO_INDEX)
+        return NO_INDEX;
+    image->life = image->parent = image->previous = image->next = NO_INDEX;
+    image->engine = STREAM_ENGINE_NONE;
+    image->cpu_ns = image->tail_cpu_ns = image->peak_rss_bytes = PROFILE_UNKNOWN;
+    image->last_ns = INT64_MIN;
+    return (uint32_t)(rec->images.count - 1);
+}
+
+static int keep(struct recording *rec, struct stream_text text, struct recording_text *out)
+{
+    char *copy = arena_strndup(&rec->arena, text.bytes, text.size);
+    if (!copy)
+        return LAM_E_NOMEM;
+    *out = (struct recording_text){copy, text.size};
+    return LAM_OK;
+}
+
+/* What one stream's records say, while they are read. */
+struct gather {
+    struct recording *rec;
+    struct image *image;
+    struct strbuf argv;
+    uint32_t argv_pieces, argv_total;
+};
+
+static void touch(struct image *image, int64_t at_ns)
+{
+    if (at_ns > image->last_ns)
+        image->last_ns = at_ns;
+}
+
+static int on_process(struct gather *gather, const struct stream_record_view *rec)
+{
+    struct image *image = gather->image;
+    image->exec_cpu_ns = rec->body.process.exec_cpu_ns;
+    image->image_cpu_ns = rec->body.process.image_cpu_ns;
+    int rc = keep(gather->rec, rec->text[0], &image->exe);
+    if (rc >= 0)
+        rc = keep(gather->rec, rec->text[1], &image->cwd);
+    if (rc >= 0)
+        rc = keep(gather->rec, rec->text[2], &image->comm);
+    return rc;
+}
+
+static int on_argv(struct gather *gather, const struct stream_record_view *rec)
+{
+    if (rec->body.argv.index != gather->argv_pieces)
+        return LAM_OK; /* a piece is missing: what follows the hole is left out, and the list is marked as cut */
+    gather->argv_pieces++;
+    gather->argv_total = rec->body.argv.total_bytes;
+    strbuf_add_bytes(&gather->argv, rec->text[0].bytes, rec->text[0].size);
+    return gather->argv.failed ? LAM_E_NOMEM : LAM_OK;
+}
+
+static void on_config(struct image *image, const struct stream_record_view *rec)
+{
+    const struct stream_rec_config *config = &rec->body.config;
+    image->has_config = true;
+    image->engine = rec->aux;
+    image->kernel_mode = config->kernel_mode;
+    image->open_errno = config->open_errno;
+    memcpy(image->period_ns, config->period_ns, sizeof image->period_ns);
+}
+
+static int on_spawn(struct gather *gather, const struct stream_record_view *rec)
+{
+    const struct stream_rec_spawn *body = &rec->body.spawn;
+    struct spawned spawned = {
+        .at_ns = tick_clock_ns(&gather->rec->clock, body->ticks),
+        .kind = rec->aux,
+        .child_pid = body->child_pid,
+        .rc = body->rc,
+        .why_not = body->why_not,
+        .cpu_ns = body->cpu_ns,
+    };
+    int rc = keep(gather->rec, rec->text[0], &spawned.path);
+    if (rc >= 0)
+        rc = keep(gather->rec, rec->text[1], &spawned.argv);
+    if (rc >= 0)
+        rc = array_push(&gather->image->spawns, spawned);
+    touch(gather->image, spawned.at_ns);
+    return rc;
+}
+
+static int on_child_exit(struct gather *gather, const struct stream_record_view *rec)
+{
+    struct child_exit ended = {
+        .at_ns = tick_clock_ns(&gather->rec->clock, rec->body.child_exit.ticks),
+        .pid = rec->aux,
+        .status = rec->body.child_exit.status,
+        .usage = rec->body.child_exit.usage,
+    };
+    touch(gather->image, ended.at_ns);
+    return array_push(&gather->image->exits, ended);
+}
+
+static void on_process_end(struct gather *gather, const struct stream_record_view *rec)
+{
+    const struct stream_rec_process_end *end = &rec->body.process_end;
+    struct image *image = gather->image;
+    int64_t at_ns = tick_clock_ns(&gather->rec->clock, end->ticks);
+    if (image->has_end && at_ns < image->end_ns)
+        return; /* a failed exec's, told by another thread's page */
+    image->has_end = true;
+    image->end_how = rec->aux;
+    image->end_ns = at_ns;
+    image->end_code = end->code;
+    image->end_cpu_ns = end->cpu_ns;
+    image->end_self = end->self;
+    image->end_children = end->children;
+    touch(image, at_ns);
+}
+
+static int on_record(struct gather *gather, const struct stream_record_view *rec)
+{
+    if (!rec->row)
+        return LAM_OK;
+    switch (rec->type) {
+    case STREAM_REC_PROCESS:
+        return on_process(gather, rec);
+    case STREAM_REC_ARGV:
+        return on_argv(gather, rec);
+    case STREAM_REC_CONFIG:
+        on_config(gather->image, rec);
+        return LAM_OK;
+    case STREAM_REC_SPAWN:
+        return on_spawn(gather, rec);
+    case STREAM_REC_CHILD_EXIT:
+        return on_child_exit(gather, rec);
+    case STREAM_REC_PROCESS_END:
+        on_process_end(gather, rec);
+        return LAM_OK;
+    case STREAM_REC_THREAD:
+        touch(gather->image, tick_clock_ns(&gather->rec->clock, rec->body.thread.ticks));
+        return LAM_OK;
+    case STREAM_REC_THREAD_END:
+        touch(gather->image, tick_clock_ns(&gather->rec->clock, rec->body.thread_end.ticks));
+        return LAM_OK;
+    default:
+        return LAM_OK;
+    }
+}
+
+static int gather_records(struct gather *gather, const struct stream_file *file)
+{
+    struct stream_walk walk;
+    stream_walk_init(&walk, file);
+    stream_walk_begin(&walk, stream_pages_of_kind(file, STREAM_PAGE_META));
+    struct stream_record_view rec;
+    int rc;
+    while ((rc = stream_next_record(&walk, &rec)) > 0) {
+        rc = on_record(gather, &rec);
+        if (rc < 0)
+            break;
+    }
+    stream_walk_close(&walk);
+    if (rc < 0)
+        return rc;
+    struct stream_text argv = {gather->argv.data ? gather->argv.data : "", gather->argv.length};
+    gather->image->argv_cut =
+        argv.size < gather->argv_total || (argv.size > 0 && argv.bytes[argv.size - 1] != '\0');
+    return keep(gather->rec, argv, &gather->image->argv);
+}
+
+static int gather_image(struct recording *rec, const struct stream_file *file, char *path)
+{
+    uint32_t index = recording_add_image(rec);
+    if (index == NO_INDEX) {
+        mem_free(path);
+        return LAM_E_NOMEM;
+    }
+    struct image *image = &rec->images.items[index];
+    const struct stream_header *header = &file->header;
+    image->path = path;
+    image->name = path_name(path);
+    image->pid = header->pid;
+    image->ppid = header->ppid;
+    image->kernel_start = header->kernel_start;
+    image->flags = header->flags;
+    memcpy(image->lost, header->lost, sizeof image->lost);
+    image->start_ns = image->agent_start_ns = image->last_ns =
+        tick_clock_ns(&rec->clock, header->start_ticks);
+    struct gather gather = {.rec = rec, .image = image};
+    int rc = gather_records(&gather, file);
+    strbuf_free(&gather.argv);
+    return rc;
+}
+
+/* Readings of the clocks in a stream: its start, and those that it made since. */
+static int add_readings(struct recording *rec, const struct stream_file *file)
+{
+    const struct stream_header *header = &file->header;
+    int rc = tick_clock_add(&rec->clock, header->start_ticks, header->start_mono_ns);
+    struct stream_walk walk;
+    stream_walk_init(&walk, file);
+    stream_walk_begin(&walk, stream_pages_of_kind(file, STREAM_PAGE_META));
+    struct stream_record_view view;
+    while (rc >= 0 && (rc = stream_next_record(&walk, &view)) > 0) {
+        if (view.type == STREAM_REC_TIME)
+            rc = tick_clock_add(&rec->clock, view.body.time.ticks, view.body.time.mono_ns);
+    }
+    stream_walk_close(&walk);
+    return rc;
+}
+
+struct paths LAM_ARRAY_BODY(char *);
+
+static void paths_free(struct paths *paths)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        mem_free(paths->items[i]);
+    array_free(paths);
+}
+
+static int find_streams(const char *dir, struct paths *paths, struct lam_error *err)
+{
+    struct dir_entries entries = {0};
+    int rc = dir_list(dir, &entries, err);
+    for (size_t i = 0; rc >= 0 && i < entries.count; i++) {
+        const struct dir_entry *entry = &entries.items[i];
+        if (!text_ends_with(entry->name, ".lam") || entry->kind == DIR_KIND_DIR)
+            continue;
+        char *path = path_join(dir, entry->name);
+        if (!path || array_push(paths, path) < 0) {
+            mem_free(path);
+            rc = lam_error_set(err, LAM_E_NOMEM, "%s: out of memory", dir);
+        }
+    }
+    dir_entries_free(&entries);
+    return rc;
+}
+
+/* The clock of the whole session, so that one tick is one nanosecond in all processes: the launcher's readings; without
+ * a launcher that saw the end, those of the streams as well. */
+static int set_clock(struct recording *rec, const struct paths *paths)
+{
+    const struct session_json *session = &rec->session;
+    uint64_t rate = session->tick_rate_hz, zero = session->start_mono_ns;
+    int rc = LAM_OK;
+    bool has_zero = rec->has_session && session->start_mono_ns;
+    if (has_zero) {
+        rec->zero_wall_ns = (int64_t)session->started_at_unix_ns;
+        rc = tick_clock_add(&rec->clock, session->start_ticks, session->start_mono_ns);
+        for (size_t i = 0; rc >= 0 && i < session->times.count; i++)
+            rc = tick_clock_add(&rec->clock, session->times.items[i].ticks,
+                                session->times.items[i].mono_ns);
+    }
+    bool needs_streams = !has_zero || session->times.count == 0;
+    for (size_t i = 0; rc >= 0 && needs_streams && i < paths->count; i++) {
+        struct stream_file *file = NULL;
+        if (stream_open(&file, paths->items[i], NULL) < 0)
+            continue; /* told when it is read */
+        if (!rate)
+            rate = file->header.tick_rate_hz;
+        if (!has_zero && (zero == 0 || file->header.start_mono_ns < zero)) {
+            zero = file->header.start_mono_ns;
+            rec->zero_wall_ns = (int64_t)file->header.start_wall_ns;
+        }
+        rc = add_readings(rec, file);
+        stream_close(&file);
+    }
+    return rc < 0 ? rc : tick_clock_ready(&rec->clock, rate, zero);
+}
+
+static int gather_streams(struct recording *rec, struct paths *paths, struct lam_error *err)
+{
+    int rc = set_clock(rec, paths);
+    for (size_t i = 0; rc >= 0 && i < paths->count; i++) {
+        struct stream_file *file = NULL;
+        struct lam_error cause = LAM_ERROR_INIT;
+        rc = stream_open(&file, paths->items[i], &cause);
+        if (rc < 0 && rc != LAM_E_NOMEM && (paths->count > 1 || rec->has_session)) {
+            rec->unreadable_streams++;
+            if (!rec->first_damage[0])
+                memcpy(rec->first_damage, cause.msg, sizeof rec->first_damage);
+            rc = LAM_OK;
+            continue;
+        }
+        if (rc < 0) {
+            if (err)
+                *err = cause;
+            return rc;
+        }
+        rec->streams++;
+        rc = gather_image(rec, file, paths->items[i]);
+        paths->items[i] = NULL;
+        stream_close(&file);
+    }
+    return rc < 0 ? lam_error_set(err, rc, "%s: out of memory", rec->path) : LAM_OK;
+}
+
+static int load_session(struct recording *rec, const char *dir, struct lam_error *err)
+{
+    char *path = path_join(dir, "session.json");
+    if (!path)
+        return lam_error_set(err, LAM_E_NOMEM, "%s: out of memory", dir);
+    struct lam_error cause = LAM_ERROR_INIT;
+    int rc = session_json_load(&rec->session, path, &cause);
+    rec->has_session = rc >= 0;
+    rec->session_path = rc >= 0 ? path : NULL;
+    if (rc < 0)
+        mem_free(path);
+    if (rc == LAM_E_NOTFOUND)
+        return LAM_OK; /* streams may stand alone */
+    if (rc < 0 && err)
+        *err = cause;
+    return rc;
+}
+
+static int gather_directory(struct recording *rec, const char *path, struct lam_error *err)
+{
+    int rc = load_session(rec, path, err);
+    if (rc < 0)
+        return rc;
+    struct paths paths = {0};
+    rc = find_streams(path, &paths, err);
+    /* A recording whose launcher died may still have its streams where they were written. */
+    const char *scratch = rec->session.scratch;
+    if (rc >= 0 && !rec->session.is_complete && scratch && path_is_dir(scratch) &&
+        strcmp(scratch, path) != 0)
+        rc = find_streams(scratch, &paths, err);
+    if (rc >= 0 && !rec->has_session && paths.count == 0)
+        rc = lam_error_set(err, LAM_E_NOTFOUND,
+                           "%s: no recording (neither session.json nor a .lam file is in it)", path);
+    if (rc >= 0)
+        rc = gather_streams(rec, &paths, err);
+    paths_free(&paths);
+    return rc;
+}
+
+int recording_gather(struct recording *rec, const char *path, struct lam_error *err)
+{
+    *rec = (struct recording){.path = path};
+    session_json_init(&rec->session);
+    if (path_is_dir(path))
+        return gather_directory(rec, path, err);
+    struct paths paths = {0};
+    char *copy = mem_strdup(path);
+    int rc = LAM_E_NOMEM;
+    if (copy)
+        rc = array_push(&paths, copy);
+    if (rc < 0)
+        mem_free(copy);
+    if (rc < 0)
+        lam_error_set(err, rc, "%s: out of memory", path);
+    else
+        rc = gather_streams(rec, &paths, err);
+    paths_free(&paths);
+    return rc;
+}
+
+void recording_free(struct recording *rec)
+{
+    for (size_t i = 0; i < rec->images.count; i++) {
+        mem_free(rec->images.items[i].path);
+        array_free(&rec->images.items[i].spawns);
+        array_free(&rec->images.items[i].exits);
+    }
+    array_free(&rec->images);
+    array_free(&rec->lives);
+    tick_clock_free(&rec->clock);
+    session_json_free(&rec->session);
+    arena_free(&rec->arena);
+    mem_free(rec->session_path);
+    *rec = (struct recording){0};
+}

@@ -1,0 +1,339 @@
+#include "input/stack_merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+
+#define NODE_BUSY UINT32_MAX
+
+/* ---- indexes ---- */
+
+static bool index_is_full(const struct merge_index *index, size_t count)
+{
+    return !index->slots || count >= (size_t)index->mask / 4 * 3;
+}
+
+/* Doubles an index; hashes come from hash_of(items, id). */
+static int index_grow(struct merge_index *index, size_t count,
+                      uint64_t (*hash_of)(const void *items, uint32_t id), const void *items)
+{
+    uint64_t size = index->slots ? ((uint64_t)index->mask + 1) * 2 : 4096;
+    if (size > (uint64_t)1 << 32)
+        return LAM_E_TOOBIG;
+    uint32_t *slots = mem_zalloc(size, sizeof *slots);
+    if (!slots)
+        return LAM_E_NOMEM;
+    uint32_t mask = (uint32_t)(size - 1);
+    for (uint32_t id = 1; id <= count; id++) {
+        uint32_t at = (uint32_t)hash_of(items, id) & mask;
+        while (slots[at])
+            at = (at + 1) & mask;
+        slots[at] = id;
+    }
+    mem_free(index->slots);
+    *index = (struct merge_index){slots, mask};
+    return LAM_OK;
+}
+
+static uint64_t frame_hash(uint32_t module, uint64_t offset)
+{
+    return hash_u64(offset * 2654435761u + module);
+}
+
+static uint64_t frame_hash_of(const void *items, uint32_t id)
+{
+    const struct merge_frame *frame = (const struct merge_frame *)items + (id - 1);
+    return frame_hash(frame->module, frame->offset);
+}
+
+static uint64_t stack_hash(uint32_t parent, uint32_t frame)
+{
+    return hash_u64((uint64_t)parent << 32 | frame);
+}
+
+static uint64_t stack_hash_of(const void *items, uint32_t id)
+{
+    const struct merge_stack *stack = (const struct merge_stack *)items + (id - 1);
+    return stack_hash(stack->parent, stack->frame);
+}
+
+static int tell_frame(const struct stack_merge *merge, uint32_t id, uint32_t module, uint64_t offset)
+{
+    const struct profile_sink *sink = merge->sink;
+    struct profile_frame frame = {.frame = id, .module = module, .offset = offset};
+    return sink->ops->frame ? sink->ops->frame(sink->ctx, &frame) : LAM_OK;
+}
+
+static int frame_id(struct stack_merge *merge, uint32_t module, uint64_t offset, uint32_t *out)
+{
+    int rc = LAM_OK;
+    if (index_is_full(&merge->frame_index, merge->frames.count))
+        rc = index_grow(&merge->frame_index, merge->frames.count, frame_hash_of, merge->frames.items);
+    if (rc < 0)
+        return rc;
+    uint32_t at = (uint32_t)frame_hash(module, offset) & merge->frame_index.mask;
+    for (uint32_t id; (id = merge->frame_index.slots[at]) != 0;
+         at = (at + 1) & merge->frame_index.mask) {
+        const struct merge_frame *frame = &merge->frames.items[id - 1];
+        if (frame->offset == offset && frame->module == module) {
+            *out = id;
+            return LAM_OK;
+        }
+    }
+    if (array_push(&merge->frames, ((struct merge_frame){offset, module})) < 0)
+        return LAM_E_NOMEM;
+    uint32_t id = (uint32_t)merge->frames.count;
+    merge->frame_index.slots[at] = id;
+    *out = id;
+    return tell_frame(merge, id, module, offset);
+}
+
+static int stack_id(struct stack_merge *merge, uint32_t parent, uint32_t frame, uint32_t *out)
+{
+    int rc = LAM_OK;
+    if (index_is_full(&merge->stack_index, merge->stacks.count))
+        rc = index_grow(&merge->stack_index, merge->stacks.count, stack_hash_of, merge->stacks.items);
+    if (rc < 0)
+        return rc;
+    uint32_t at = (uint32_t)stack_hash(parent, frame) & merge->stack_index.mask;
+    for (uint32_t id; (id = merge->stack_index.slots[at]) != 0;
+         at = (at + 1) & merge->stack_index.mask) {
+        const struct merge_stack *stack = &merge->stacks.items[id - 1];
+        if (stack->parent == parent && stack->frame == frame) {
+            *out = id;
+            return LAM_OK;
+        }
+    }
+    if (array_push(&merge->stacks, ((struct merge_stack){parent, frame})) < 0)
+        return LAM_E_NOMEM;
+    uint32_t id = (uint32_t)merge->stacks.count;
+    merge->stack_index.slots[at] = id;
+    *out = id;
+    const struct profile_sink *sink = merge->sink;
+    struct profile_stack told = {.stack = id, .parent = parent, .frame = frame};
+    return sink->ops->stack ? sink->ops->stack(sink->ctx, &told) : LAM_OK;
+}
+
+void stack_merge_free(struct stack_merge *merge)
+{
+    intern_free(&merge->modules);
+    array_free(&merge->frames);
+    array_free(&merge->stacks);
+    mem_free(merge->frame_index.slots);
+    mem_free(merge->stack_index.slots);
+    *merge = (struct stack_merge){0};
+}
+
+/* ---- modules ---- */
+
+enum { MODULE_IS_VDSO = 1 };
+
+/* A module is its build id; without one, its path and the file behind it. */
+static int module_id(struct stack_merge *merge, const struct stream_record_view *rec, uint32_t *out)
+{
+    const struct stream_rec_module *body = &rec->body.module;
+    struct stream_text path = rec->text[0], build_id = rec->text[1];
+    uint32_t before = intern_count(&merge->modules), id = 0;
+    int rc;
+    if (build_id.size > 0 && build_id.size <= sizeof((struct profile_module *)0)->build_id) {
+        char key[1 + sizeof((struct profile_module *)0)->build_id] = {'b'};
+        memcpy(key + 1, build_id.bytes, build_id.size);
+        rc = intern_add(&merge->modules, key, 1 + build_id.size, &id);
+    } else {
+        char *key = mem_alloc(1 + 16 + path.size);
+        if (!key)
+            return LAM_E_NOMEM;
+        key[0] = 'p';
+        memcpy(key + 1, &body->inode, 8);
+        memcpy(key + 9, &body->device, 8);
+        memcpy(key + 17, path.bytes, path.size);
+        rc = intern_add(&merge->modules, key, 17 + path.size, &id);
+        mem_free(key);
+        build_id.size = 0;
+    }
+    *out = id;
+    if (rc < 0 || id < before || !merge->sink->ops->module)
+        return rc;
+    struct profile_module module = {
+        .module = id,
+        .path = {path.bytes, path.size},
+        .build_id_bytes = (uint8_t)build_id.size,
+        .is_vdso = (body->flags & MODULE_IS_VDSO) != 0,
+    };
+    if (build_id.size)
+        memcpy(module.build_id, build_id.bytes, build_id.size);
+    return merge->sink->ops->module(merge->sink->ctx, &module);
+}
+
+static int compare_ranges(const void *left, const void *right)
+{
+    const struct address_range *a = left, *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static int load_modules(struct process_stacks *stacks, const struct stream_file *file)
+{
+    struct stream_walk walk;
+    stream_walk_init(&walk, file);
+    stream_walk_begin(&walk, stream_pages_of_kind(file, STREAM_PAGE_MODULES));
+    struct stream_record_view rec;
+    int rc;
+    while ((rc = stream_next_record(&walk, &rec)) > 0) {
+        if (rec.type != STREAM_REC_MODULE || rec.body.module.start >= rec.body.module.end)
+            continue;
+        struct address_range range = {
+            .start = rec.body.module.start,
+            .end = rec.body.module.end,
+            .bias = rec.body.module.bias,
+            .epoch = rec.body.module.epoch,
+            .order = (uint32_t)stacks->ranges.count,
+        };
+        rc = module_id(stacks->merge, &rec, &range.module);
+        if (rc >= 0)
+            rc = array_push(&stacks->ranges, range);
+        if (rc < 0)
+            break;
+    }
+    stream_faults_merge(stacks->faults, &walk.faults);
+    stream_walk_close(&walk);
+    array_sort(&stacks->ranges, compare_ranges);
+    uint64_t reach = 0;
+    for (size_t i = 0; i < stacks->ranges.count; i++) {
+        struct address_range *range = &stacks->ranges.items[i];
+        reach = range->end > reach ? range->end : reach;
+        range->reach = reach;
+    }
+    return rc < 0 ? rc : LAM_OK;
+}
+
+/* Which of two mappings that hold an address is the one of `epoch`: the latest that had begun; of two of one epoch the one
+ * noted later; one of a later epoch only when there is no other (noted while the epoch changed). */
+static bool fits_better(const struct address_range *range, const struct address_range *best,
+                        uint32_t epoch)
+{
+    if (!best)
+        return true;
+    bool has_begun = range->epoch <= epoch, best_has = best->epoch <= epoch;
+    if (has_begun != best_has)
+        return has_begun;
+    if (range->epoch != best->epoch)
+        return has_begun ? range->epoch > best->epoch : range->epoch < best->epoch;
+    return range->order > best->order;
+}
+
+static const struct address_range *find_range(const struct process_stacks *stacks, uint64_t address,
+                                              uint32_t epoch)
+{
+    const struct address_range *ranges = stacks->ranges.items;
+    size_t low = 0,
+           high = stacks->ranges.count; /* behind the last that starts at or before the address */
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (ranges[mid].start <= address)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    const struct address_range *best = NULL;
+    /* A library that is loaded ten thousand times over at one place makes ten thousand ranges: the loader's cost, once an
+     * address, bounded here. */
+    for (size_t tries = 0; low > 0 && ranges[low - 1].reach > address && tries < 256; low--, tries++) {
+        const struct address_range *range = &ranges[low - 1];
+        if (range->end > address && fits_better(range, best, epoch))
+            best = range;
+    }
+    return best;
+}
+
+static int frame_of_node(struct process_stacks *stacks, const struct stream_node *node, uint32_t *out)
+{
+    uint64_t address = stream_node_address(node);
+    uint64_t key = (address | (uint64_t)node->epoch << 48) + 1;
+    struct frame_cache_slot *slot = &stacks->cache[(hash_u64(key) >> 32) % FRAME_CACHE_SLOTS];
+    if (slot->key == key) {
+        *out = slot->frame;
+        return LAM_OK;
+    }
+    const struct address_range *range = find_range(stacks, address, node->epoch);
+    int rc = range ? frame_id(stacks->merge, range->module, address - range->bias, out)
+                   : frame_id(stacks->merge, 0, address, out);
+    if (rc >= 0)
+        *slot = (struct frame_cache_slot){key, *out};
+    return rc;
+}
+
+/* ---- a process's nodes ---- */
+
+int process_stacks_open(struct process_stacks *stacks, struct stack_merge *merge,
+                        const struct stream_file *file, struct stream_faults *faults)
+{
+    *stacks = (struct process_stacks){.merge = merge, .faults = faults};
+    int rc = stream_nodes_load(file, &stacks->nodes, faults);
+    if (rc < 0)
+        return rc;
+    stacks->stack_of = mem_zalloc((size_t)stacks->nodes.last_id + 1, sizeof *stacks->stack_of);
+    stacks->cache = mem_zalloc(FRAME_CACHE_SLOTS, sizeof *stacks->cache);
+    if (!stacks->stack_of || !stacks->cache)
+        return LAM_E_NOMEM;
+    return load_modules(stacks, file);
+}
+
+void process_stacks_close(struct process_stacks *stacks)
+{
+    stream_nodes_free(&stacks->nodes);
+    mem_free(stacks->stack_of);
+    mem_free(stacks->cache);
+    array_free(&stacks->ranges);
+    array_free(&stacks->path);
+    *stacks = (struct process_stacks){0};
+}
+
+/* Goes up from a node to the first ancestor that is known, or to a root, and leaves the way in path. *parent is the sink's
+ * stack there (0 at a root). */
+static int climb(struct process_stacks *stacks, uint32_t node_id, uint32_t *parent)
+{
+    array_clear(&stacks->path);
+    *parent = 0;
+    for (uint32_t id = node_id; id != 0;) {
+        struct stream_node node;
+        if (!stream_node_get(&stacks->nodes, id, &node) || stacks->stack_of[id] == NODE_BUSY) {
+            stream_faults_add(stacks->faults, STREAM_DAMAGE_NODES, 0, 1);
+            return LAM_OK; /* what lies above is lost: the part below stands as its own root */
+        }
+        if (stacks->stack_of[id]) {
+            *parent = stacks->stack_of[id];
+            return LAM_OK;
+        }
+        stacks->stack_of[id] = NODE_BUSY;
+        if (array_push(&stacks->path, id) < 0)
+            return LAM_E_NOMEM;
+        id = node.parent_plus_1 - 1;
+    }
+    return LAM_OK;
+}
+
+int process_stacks_get(struct process_stacks *stacks, uint32_t node_id, uint32_t *out)
+{
+    if (node_id == 0 || node_id == STREAM_STACK_UNKNOWN) {
+        *out = 0;
+        return LAM_OK;
+    }
+    uint32_t parent = 0;
+    int rc = climb(stacks, node_id, &parent);
+    while (rc >= 0 && stacks->path.count) {
+        uint32_t id = array_pop(&stacks->path), frame = 0;
+        struct stream_node node;
+        (void)stream_node_get(&stacks->nodes, id, &node); /* it was there on the way up */
+        rc = frame_of_node(stacks, &node, &frame);
+        if (rc >= 0)
+            rc = stack_id(stacks->merge, parent, frame, &parent);
+        if (rc >= 0)
+            stacks->stack_of[id] = parent;
+    }
+    *out = parent;
+    return rc < 0 ? rc : LAM_OK;
+}
