@@ -2,10 +2,8 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/strbuf.h"
 
 void json_writer_init(struct json_writer *json, struct byteout *out, uint32_t indent)
@@ -220,20 +218,28 @@ void json_put_double(struct json_writer *json, double value)
 
 void json_put_fixed(struct json_writer *json, double value, int decimals)
 {
-    char text[48];
-    if (!(fabs(value) < 1e15)) {
+    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
+    char text[48] = {0};
+    char *at = text + sizeof text - 1;
+    decimals = decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
+    double scaled = fabs(value) * powers[decimals];
+    if (!(scaled < 0x1p53)) {
         json_put_double(json, value);
         return;
     }
-    snprintf(text, sizeof text, "%.*f", decimals < 0 ? 0 : decimals > 9 ? 9 : decimals, value);
-    number_fix_point(text);
-    if (strchr(text, '.')) {
-        size_t length = strlen(text);
-        while (text[length - 1] == '0')
-            length--;
-        text[length - (text[length - 1] == '.')] = 0;
+    uint64_t digits = (uint64_t)(scaled + 0.5);
+    bool is_negative = value < 0 && digits;
+    for (; decimals > 0 && digits % 10 == 0; decimals--)
+        digits /= 10;
+    if (decimals > 0) {
+        for (int i = 0; i < decimals; i++, digits /= 10)
+            *--at = (char)('0' + digits % 10);
+        *--at = '.';
     }
-    put_raw(json, strcmp(text, "-0") == 0 ? "0" : text);
+    at = digits_before(at, digits);
+    if (is_negative)
+        *--at = '-';
+    put_raw(json, at);
 }
 
 void json_put_bool(struct json_writer *json, bool value)

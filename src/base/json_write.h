@@ -49,10 +49,11 @@ void json_put_str_n(struct json_writer *json, const char *text, size_t length);
 
 void json_put_u64(struct json_writer *json, uint64_t value);
 void json_put_i64(struct json_writer *json, int64_t value);
-void json_put_double(struct json_writer *json,
-                     double value); /* shortest that reads back; NaN, inf: null */
-void json_put_fixed(struct json_writer *json, double value,
-                    int decimals); /* 0 to 9 decimals, trailing zeros dropped */
+/* The shortest text that reads back as the value. NaN and infinities are null. */
+void json_put_double(struct json_writer *json, double value);
+/* 0 to 9 decimals, halves away from zero, trailing zeros left out: small and fast. Values of 2^53 /
+ * 10^decimals and more are written as by json_put_double(). */
+void json_put_fixed(struct json_writer *json, double value, int decimals);
 void json_put_bool(struct json_writer *json, bool value);
 void json_put_null(struct json_writer *json);
 

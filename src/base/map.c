@@ -1,6 +1,8 @@
 #include "base/map.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -46,12 +48,27 @@ static inline struct map_slot *find(const struct map *map, uint64_t key)
     return &map->slots[at];
 }
 
+/* Every access to a large table goes to another page: with small pages the address translation
+ * costs as much as the data (measured at 10 M random keys: 11 M inserts a second without, 16 M
+ * with). */
+static void ask_for_huge_pages(void *table, size_t size_bytes)
+{
+    const uintptr_t huge_bytes = 2u << 20;
+    uintptr_t begin = ((uintptr_t)table + huge_bytes - 1) & ~(huge_bytes - 1);
+    uintptr_t end = ((uintptr_t)table + size_bytes) & ~(huge_bytes - 1);
+    int saved_errno = errno;
+    if (size_bytes >= 2 * huge_bytes && end > begin)
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* NOLINT: only a wish */
+    errno = saved_errno;
+}
+
 static int rehash(struct map *map, size_t slots)
 {
     struct map grown = {.mask = slots - 1, .count = map->count};
     grown.slots = mem_zalloc(slots + EXTRA_COUNT, sizeof *grown.slots);
     if (!grown.slots)
         return LAM_E_NOMEM;
+    ask_for_huge_pages(grown.slots, slots * sizeof *grown.slots);
     for (size_t i = 0; map->slots && i <= map->mask; i++) {
         if (is_reserved(map->slots[i].key))
             continue;

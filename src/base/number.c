@@ -7,9 +7,9 @@
 
 #include "base/memory.h"
 
-static bool is_digit(const char *at, const char *end)
+static inline bool is_digit(const char *at, const char *end)
 {
-    return at < end && *at >= '0' && *at <= '9';
+    return at < end && (unsigned)(*at - '0') <= 9;
 }
 
 static locale_t plain_locale;
@@ -46,15 +46,18 @@ struct scan {
     int64_t exponent; /* of ten, to apply to digits */
 };
 
-static const char *scan_digits(const char *at, const char *end, struct scan *scan)
+static inline const char *scan_digits(const char *at, const char *end, struct scan *scan)
 {
+    uint64_t digits = scan->digits;
     for (; is_digit(at, end); at++) {
-        if (scan->digits >= UINT64_MAX / 10 - 1)
-            scan->fits = scan->fits && !__builtin_mul_overflow(scan->digits, 10u, &scan->digits) &&
-                         !__builtin_add_overflow(scan->digits, (uint64_t)(*at - '0'), &scan->digits);
+        unsigned digit = (unsigned)(*at - '0');
+        if (__builtin_expect(digits < UINT64_MAX / 10, 1))
+            digits = digits * 10 + digit;
         else
-            scan->digits = scan->digits * 10 + (uint64_t)(*at - '0');
+            scan->fits = scan->fits && !__builtin_mul_overflow(digits, 10u, &digits) &&
+                         !__builtin_add_overflow(digits, digit, &digits);
     }
+    scan->digits = digits;
     return at;
 }
 
@@ -77,7 +80,7 @@ static const char *scan_exponent(const char *at, const char *end, struct scan *s
 
 /* An integer up to 2^53 times or divided by a power of ten up to 22 is one correctly rounded
  * operation, for both are exact doubles (Clinger 1990). Tells whether it applies. */
-static bool convert_short(const struct scan *scan, double *value)
+static inline bool convert_short(const struct scan *scan, double *value)
 {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,

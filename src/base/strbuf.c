@@ -115,6 +115,33 @@ void strbuf_add_i64(struct strbuf *buf, int64_t value)
     strbuf_add_u64(buf, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
+/* A decimal of at most 15 digits and 9 decimals, when it reads back as the value. It is the
+ * shortest then: decimals that short are read as different doubles. digits / 10^9 is one correctly
+ * rounded division of exact doubles, as in number_parse(). */
+static bool add_short_double(struct strbuf *buf, double value)
+{
+    double scaled = fabs(value) * 1e9;
+    if (!(scaled < 1e15) || value == 0)
+        return false;
+    uint64_t digits = (uint64_t)(scaled + 0.5);
+    if ((double)digits / 1e9 != fabs(value))
+        return false;
+    uint64_t fraction = digits % 1000000000;
+    size_t places = 9;
+    for (; places && fraction % 10 == 0; places--)
+        fraction /= 10;
+    if (value < 0)
+        strbuf_add_char(buf, '-');
+    strbuf_add_u64(buf, digits / 1000000000);
+    if (!places)
+        return true;
+    char text[10] = ".";
+    for (size_t i = places; i > 0; i--, fraction /= 10)
+        text[i] = (char)('0' + fraction % 10);
+    strbuf_add_bytes(buf, text, places + 1);
+    return true;
+}
+
 void strbuf_add_double(struct strbuf *buf, double value)
 {
     char text[64];
@@ -130,6 +157,8 @@ void strbuf_add_double(struct strbuf *buf, double value)
         strbuf_add_i64(buf, (int64_t)value);
         return;
     }
+    if (add_short_double(buf, value))
+        return;
     /* 15 digits suffice for what people wrote, 17 for every double; subnormals have fewer. */
     for (int digits = fabs(value) < 0x1p-1022 ? 1 : 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
