@@ -96,7 +96,7 @@ static void write_again(const uint8_t *data, size_t size)
     size_t written = 0, read = 0;
     int event;
     byteout_init_strbuf(&out, &text);
-    json_writer_init(&writer, &out, size % 3);
+    json_writer_init(&writer, &out, (uint32_t)(size % 3));
     json_open_memory(&json, data, size, &options);
     for (; (event = json_next(&json)) > 0; written++)
         copy_event(&json, &writer, event);
