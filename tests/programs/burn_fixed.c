@@ -1,0 +1,3 @@
+/* build: -no-pie */
+/* burn, linked to fixed addresses. */
+#include "burn.c"

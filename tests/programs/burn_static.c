@@ -1,0 +1,3 @@
+/* build: -static */
+/* burn, with no loader that could bring a library in. */
+#include "burn.c"

@@ -1,0 +1,3 @@
+/* build: -s */
+/* burn, without a symbol table. */
+#include "burn.c"
