@@ -127,8 +127,9 @@ static int record_at(const struct unwind_module *module, uint64_t *addr, struct 
 }
 
 /* Letters behind "z": what is not known can be skipped, the length says how much there is. */
-static int augmentation(struct cfi_fde *fde, struct cfi_cursor *cur, const uint8_t *letters)
+static int augmentation(struct cfi_fde *fde, const uint8_t *letters)
 {
+    struct cfi_cursor *cur = &fde->cie_code;
     uint64_t size = cfi_uleb(cur), ignored;
     if (cur->overrun || size > cfi_left(cur))
         return -UNWIND_BAD_CFI;
@@ -165,72 +166,62 @@ static int augmentation(struct cfi_fde *fde, struct cfi_cursor *cur, const uint8
 
 static int parse_cie(uint64_t addr, struct cfi_fde *fde)
 {
-    struct cfi_cursor cur;
-    int rc = record_at(fde->module, &addr, &cur);
-    if (rc < 0)
+    struct cfi_cursor *cur = &fde->cie_code;
+    if (record_at(fde->module, &addr, cur) < 0 || cfi_uint(cur, 4) != 0)
         return -UNWIND_BAD_CFI;
-    if (cfi_uint(&cur, 4) != 0)
-        return -UNWIND_BAD_CFI;
-    uint8_t version = cfi_u8(&cur);
-    const uint8_t *letters = cur.at;
-    const uint8_t *terminator = memchr(letters, 0, cfi_left(&cur));
+    uint8_t version = cfi_u8(cur);
+    const uint8_t *letters = cur->at;
+    const uint8_t *terminator = memchr(letters, 0, cfi_left(cur));
     if ((version != 1 && version != 3 && version != 4) || !terminator)
         return -UNWIND_BAD_CFI;
-    cur.at = terminator + 1;
+    cur->at = terminator + 1;
     if (version == 4)
-        cfi_skip(&cur, 2); /* sizes of an address and of a segment selector */
-    fde->code_align = cfi_uleb(&cur);
-    fde->data_align = cfi_sleb(&cur);
-    uint64_t column = version == 1 ? cfi_u8(&cur) : cfi_uleb(&cur);
-    if (cur.overrun || column >= UNWIND_COLUMNS)
+        cfi_skip(cur, 2); /* sizes of an address and of a segment selector */
+    fde->code_align = cfi_uleb(cur);
+    fde->data_align = cfi_sleb(cur);
+    uint64_t column = version == 1 ? cfi_u8(cur) : cfi_uleb(cur);
+    if (cur->overrun || column >= UNWIND_COLUMNS)
         return -UNWIND_BAD_CFI;
     fde->ra_column = (uint8_t)column;
     fde->encoding = 0;
     fde->signal = false;
     fde->has_augmentation = letters[0] == 'z';
     if (fde->has_augmentation)
-        rc = augmentation(fde, &cur, letters + 1);
-    else if (letters[0] != 0)
-        rc = -UNWIND_BAD_CFI; /* without a length nothing behind it can be found */
-    fde->cie_code = cur;
-    return rc;
+        return augmentation(fde, letters + 1);
+    /* Without a length nothing behind it can be found. */
+    return letters[0] == 0 ? 0 : -UNWIND_BAD_CFI;
 }
 
-/* The frame description whose content behind its length is `cur`. */
-static int parse_fde(const struct unwind_module *module, struct cfi_cursor cur, struct cfi_fde *out)
+/* The frame description behind the reference to its common part, which has been read; leaves its program. */
+static int parse_fde(struct cfi_fde *fde)
 {
-    out->module = module;
-    uint64_t place = address_of(module, cur.at);
-    uint64_t back = cfi_uint(&cur, 4);
-    int rc = parse_cie(place - back, out);
-    if (rc < 0)
-        return rc;
+    struct cfi_cursor *cur = &fde->fde_code;
     uint64_t length = 0;
-    rc = cfi_pointer(module, &cur, out->encoding, &out->pc_begin);
+    int rc = cfi_pointer(fde->module, cur, fde->encoding, &fde->pc_begin);
     if (rc == 0)
-        rc = pointer_form(&cur, out->encoding, &length);
-    if (rc < 0 || out->pc_begin + length < out->pc_begin)
+        rc = pointer_form(cur, fde->encoding, &length);
+    if (rc < 0 || fde->pc_begin + length < fde->pc_begin)
         return -UNWIND_BAD_CFI;
-    out->pc_end = out->pc_begin + length;
-    if (out->has_augmentation)
-        cfi_skip(&cur, cfi_uleb(&cur));
-    if (cur.overrun)
-        return -UNWIND_BAD_CFI;
-    out->fde_code = cur;
-    return 0;
+    fde->pc_end = fde->pc_begin + length;
+    if (fde->has_augmentation)
+        cfi_skip(cur, cfi_uleb(cur));
+    return cur->overrun ? -UNWIND_BAD_CFI : 1;
 }
 
 int cfi_next_record(const struct unwind_module *module, uint64_t *addr, struct cfi_fde *out)
 {
-    struct cfi_cursor cur;
-    int rc = record_at(module, addr, &cur);
+    struct cfi_cursor *cur =
+        &out->fde_code; /* not on the stack: this runs at the bottom of a signal handler */
+    int rc = record_at(module, addr, cur);
     if (rc < 0)
         return rc;
-    struct cfi_cursor id = cur;
-    if (cfi_uint(&id, 4) == 0)
+    uint64_t place = address_of(module, cur->at);
+    uint64_t back = cfi_uint(cur, 4);
+    if (back == 0)
         return 0;
-    rc = parse_fde(module, cur, out);
-    return rc < 0 ? rc : 1;
+    out->module = module;
+    rc = parse_cie(place - back, out);
+    return rc < 0 ? rc : parse_fde(out);
 }
 
 /* .eh_frame_hdr behind its fixed part. */
@@ -308,30 +299,40 @@ static int64_t search_table(const uint8_t *table, uint64_t count, int64_t target
     return (int64_t)low - 1;
 }
 
-int cfi_find_fde(const struct unwind_module *module, uint64_t pc, uint32_t walk_limit,
-                 struct cfi_fde *out)
+/* Where the search table says that the description of pc is: 0; 1 when there is no table of the usual form. */
+static __attribute__((noinline)) int look_up(const struct unwind_module *module, uint64_t pc,
+                                             uint64_t *addr)
 {
     struct hdr hdr;
-    if (!module->hdr_addr)
-        return module->eh_frame_addr ? walk(module, pc, walk_limit, out) : -UNWIND_NO_RULE;
     int rc = read_hdr(module, &hdr);
     if (rc < 0)
         return rc;
     if (hdr.encoding != (PE_DATAREL | PE_SDATA4))
-        return walk(module, pc, walk_limit, out);
+        return 1;
     if (hdr.count > cfi_left(&hdr.table) / 8)
         return -UNWIND_BAD_CFI;
-    int64_t target = (int64_t)(pc - module->hdr_addr);
-    int64_t index = search_table(hdr.table.at, hdr.count, target);
+    int64_t index = search_table(hdr.table.at, hdr.count, (int64_t)(pc - module->hdr_addr));
     if (index < 0)
         return -UNWIND_NO_RULE;
     int32_t place;
     memcpy(&place, hdr.table.at + index * 8 + 4, sizeof place);
-    uint64_t addr = module->hdr_addr + (uint64_t)(int64_t)place;
-    rc = cfi_next_record(module, &addr, out);
-    if (rc == 0)
-        return -UNWIND_BAD_CFI; /* the table names a common part */
+    *addr = module->hdr_addr + (uint64_t)(int64_t)place;
+    return 0;
+}
+
+int cfi_find_fde(const struct unwind_module *module, uint64_t pc, uint32_t walk_limit,
+                 struct cfi_fde *out)
+{
+    uint64_t addr;
+    if (!module->hdr_addr)
+        return module->eh_frame_addr ? walk(module, pc, walk_limit, out) : -UNWIND_NO_RULE;
+    int rc = look_up(module, pc, &addr);
     if (rc < 0)
-        return rc == -UNWIND_NO_RULE ? -UNWIND_BAD_CFI : rc;
+        return rc;
+    if (rc > 0)
+        return walk(module, pc, walk_limit, out);
+    rc = cfi_next_record(module, &addr, out);
+    if (rc != 1) /* an entry that leads to a common part or nowhere */
+        return -UNWIND_BAD_CFI;
     return pc >= out->pc_begin && pc < out->pc_end ? 0 : -UNWIND_NO_RULE;
 }

@@ -359,17 +359,19 @@ struct term {
     uint8_t reg; /* UNWIND_NO_REG: constant */
 };
 
+enum { TERM_DEPTH = 4 }; /* a PLT's expression needs 3 */
+
 struct terms {
     struct cfi_cursor code;
     const struct unwind_arch *arch;
     const uint64_t *pc;
     unsigned depth;
-    struct term stack[8];
+    struct term stack[TERM_DEPTH];
 };
 
 static int term_push(struct terms *terms, uint8_t reg, uint64_t value)
 {
-    if (terms->depth == 8)
+    if (terms->depth == TERM_DEPTH)
         return -1;
     terms->stack[terms->depth++] = (struct term){value, reg};
     return 0;

@@ -15,6 +15,7 @@ extern __typeof(_dl_find_object) _dl_find_object __attribute__((weak));
 
 void unwind_finder_init(struct unwind_finder *finder, struct unwind_snapshot *snapshot)
 {
+    memset(finder, 0, sizeof *finder);
     finder->snapshot = snapshot;
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
     finder->dl_find_object = _dl_find_object;
@@ -24,37 +25,76 @@ void unwind_finder_init(struct unwind_finder *finder, struct unwind_snapshot *sn
 }
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
-/* The first page of nearly every module is its ELF header with the program headers behind it. They are read anew each
- * time (about ten cache lines, only when the rule cache missed): whatever is kept about a module can be wrong after a
- * dlclose() that nobody told us of. */
-static int from_elf_header(const struct dl_find_object *object, struct unwind_module *out)
+/* Program headers at the end of a file are mapped with its last segment, but the address range of a module may have
+ * holes: looked at once for each module, remembered by its place and theirs. */
+static int far_headers_readable(struct unwind_finder *finder, uint64_t first, uint64_t bytes)
+{
+    uint64_t key = first ^ bytes << 48;
+    _Atomic uint64_t *slot = &finder->vetted[(first >> UNWIND_PAGE_BITS) % 8];
+    /* relaxed: the word says all there is to say. */
+    if (atomic_load_explicit(slot, memory_order_relaxed) == key)
+        return 1;
+    if (!unwind_readable(first) || !unwind_readable(first + bytes - 8))
+        return 0;
+    atomic_store_explicit(slot, key, memory_order_relaxed);
+    return 1;
+}
+
+/* The program headers of a mapped file, mostly in its first page behind the ELF header. A post-link optimizer (BOLT has
+ * been over rustc's libraries) moves them to the end of the file, into a segment where address and offset agree; then
+ * they say so themselves. */
+static const Elf64_Phdr *program_headers(struct unwind_finder *finder,
+                                         const struct dl_find_object *object, unsigned *count)
 {
     const Elf64_Ehdr *ehdr = object->dlfo_map_start;
     uint64_t size = (uint64_t)((char *)object->dlfo_map_end - (char *)object->dlfo_map_start);
     if (size < 4096 || memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 ||
         ehdr->e_ident[EI_CLASS] != ELFCLASS64 || ehdr->e_phentsize != sizeof(Elf64_Phdr) ||
-        ehdr->e_phoff > 4096 || ehdr->e_phoff % 8 != 0 ||
-        ehdr->e_phoff + (uint64_t)ehdr->e_phnum * sizeof(Elf64_Phdr) > 4096)
-        return -1;
+        ehdr->e_phoff % 8 != 0 || ehdr->e_phnum == 0)
+        return NULL;
+    uint64_t bytes = (uint64_t)ehdr->e_phnum * sizeof(Elf64_Phdr);
     const Elf64_Phdr *phdrs = (const Elf64_Phdr *)((const char *)ehdr + ehdr->e_phoff);
+    *count = ehdr->e_phnum;
+    if (bytes <= 4096 && ehdr->e_phoff <= 4096 - bytes)
+        return phdrs;
+    if (ehdr->e_phoff > size || bytes > size - ehdr->e_phoff ||
+        !far_headers_readable(finder, (uint64_t)(uintptr_t)phdrs, bytes))
+        return NULL;
+    for (unsigned i = 0; i < ehdr->e_phnum; i++)
+        if (phdrs[i].p_type == PT_PHDR && phdrs[i].p_offset == ehdr->e_phoff &&
+            phdrs[i].p_vaddr == phdrs[i].p_offset)
+            return phdrs;
+    return NULL;
+}
+
+/* They are read anew each time (about ten cache lines, only when the rule cache missed): whatever is kept about a module
+ * can be wrong after a dlclose() that nobody told us of. */
+static int from_elf_header(struct unwind_finder *finder, const struct dl_find_object *object,
+                           struct unwind_module *out)
+{
+    const Elf64_Ehdr *ehdr = object->dlfo_map_start;
+    unsigned count = 0;
+    const Elf64_Phdr *phdrs = program_headers(finder, object, &count);
+    if (!phdrs)
+        return -1;
     /* The bias follows from the segment with the header in it; the loader's own is in a struct that we need not trust. */
-    for (unsigned i = 0; i < ehdr->e_phnum; i++) {
+    for (unsigned i = 0; i < count; i++) {
         if (phdrs[i].p_type != PT_LOAD || phdrs[i].p_offset != 0)
             continue;
         uint64_t bias = (uint64_t)(uintptr_t)ehdr - phdrs[i].p_vaddr;
-        if (unwind_module_from_phdrs(bias, phdrs, ehdr->e_phnum, out) < 0)
+        if (unwind_module_from_phdrs(bias, phdrs, count, out) < 0)
             return -1;
         return out->hdr_addr == (uint64_t)(uintptr_t)object->dlfo_eh_frame ? 0 : -1;
     }
     return -1;
 }
 
-static int from_libc(const struct unwind_finder *finder, uint64_t pc, struct unwind_module *out)
+static int from_libc(struct unwind_finder *finder, uint64_t pc, struct unwind_module *out)
 {
     struct dl_find_object object;
     if (finder->dl_find_object((void *)(uintptr_t)pc, &object) != 0)
         return -1;
-    if (from_elf_header(&object, out) == 0)
+    if (from_elf_header(finder, &object, out) == 0)
         return 0;
     if (finder->snapshot && unwind_snapshot_find(finder->snapshot, pc, out) == 0)
         return 0;
@@ -69,7 +109,7 @@ static int from_libc(const struct unwind_finder *finder, uint64_t pc, struct unw
 
 int unwind_finder_find(void *ctx, uint64_t pc, struct unwind_module *out)
 {
-    const struct unwind_finder *finder = ctx;
+    struct unwind_finder *finder = ctx;
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
     if (finder->dl_find_object)
         return from_libc(finder, pc, out);

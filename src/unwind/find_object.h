@@ -39,6 +39,7 @@ typedef int unwind_dl_find_object(void *address, struct dl_find_object *result);
 struct unwind_finder {
     unwind_dl_find_object *dl_find_object; /* glibc >= 2.35; NULL elsewhere */
     struct unwind_snapshot *snapshot;      /* asked second; NULL none */
+    _Atomic uint64_t vetted[8]; /* modules whose far program headers were found readable */
 };
 
 /* Takes _dl_find_object() from libc if this libc has it: a weak reference bound when we were loaded, no dlsym(). */

@@ -42,13 +42,13 @@ int unwind_readable(uint64_t addr)
 
 void unwind_pages_reset(struct unwind_pages *pages)
 {
-    memset(pages->good, 0, sizeof pages->good);
+    memset(pages->good, 0xff, sizeof pages->good);
 }
 
 static int page_check(struct unwind_pages *pages, uint64_t page)
 {
     uint64_t *slot = &pages->good[page % UNWIND_PAGES];
-    if (*slot == page && page != 0)
+    if (*slot == page)
         return 0;
     pages->checks++;
     if (!unwind_readable(page << UNWIND_PAGE_BITS))

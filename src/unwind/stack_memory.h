@@ -20,7 +20,7 @@ enum { UNWIND_PAGE_BITS = 12, UNWIND_PAGES = 32 };
  * be unmapped by another thread at any time, so nothing is remembered from one stack to the next; the pages of the
  * stack being unwound cannot go while its thread is in our handler. */
 struct unwind_pages {
-    uint64_t good[UNWIND_PAGES]; /* page numbers; 0 none (page 0 is never readable) */
+    uint64_t good[UNWIND_PAGES]; /* page numbers; UINT64_MAX, which no page has, for none */
     uint32_t checks;             /* system calls made since the owner last set it to 0 */
 };
 

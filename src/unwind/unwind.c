@@ -46,7 +46,7 @@ static __attribute__((noinline)) unwind_rule rule_from_tables(struct unwind_spac
 {
     struct unwind_scratch *scratch = space->scratch;
     unwind_rule rule = RULE_MISSING;
-    scratch->misses++;
+    scratch->walk.misses++;
     int rc = unwind_row_at(space, lookup);
     *why = rc;
     if (rc == 0)
@@ -115,22 +115,11 @@ static inline int apply_compact(const struct unwind_space *space, unwind_rule ru
     return 0;
 }
 
-struct walk {
-    struct unwind_space *space;
-    bool exact;  /* regs.pc is where the frame was interrupted, not where it will go on */
-    bool full;   /* every rule from the tables, every register followed */
-    bool placed; /* the frame turned out to be at regs.pc and not before it */
-    uint8_t guessed;
-    /* Brent's cycle search: a state to compare with, taken anew at depths that are powers of two. A stack need not grow
-     * in one direction (rustc switches stacks), but no two of its frames agree in pc and sp. */
-    uint64_t mark_pc, mark_sp;
-};
-
 /* Evaluates the frame's row from the table. 0, 1 at the root, or negative. */
-static __attribute__((noinline)) int step_slow(struct walk *walk, uint64_t lookup)
+static __attribute__((noinline)) int step_slow(struct unwind_space *space, uint64_t lookup)
 {
-    struct unwind_space *space = walk->space;
-    space->scratch->slow++;
+    struct unwind_walk *walk = &space->scratch->walk;
+    space->scratch->walk.slow++;
     int rc = unwind_row_at(space, lookup);
     if (rc < 0)
         return rc;
@@ -158,9 +147,9 @@ static bool at_hand_made_root(struct unwind_space *space)
 }
 
 /* A frame that no table describes. */
-static __attribute__((noinline)) int step_unknown(struct walk *walk, int why)
+static __attribute__((noinline)) int step_unknown(struct unwind_space *space, int why)
 {
-    struct unwind_space *space = walk->space;
+    struct unwind_walk *walk = &space->scratch->walk;
     if (unwind_signal_frame(space) == 0) {
         walk->exact = true;
         return 0;
@@ -178,9 +167,9 @@ static __attribute__((noinline)) int step_unknown(struct walk *walk, int why)
     return 0;
 }
 
-static inline int step(struct walk *walk, uint64_t lookup)
+static inline int step(struct unwind_space *space, uint64_t lookup)
 {
-    struct unwind_space *space = walk->space;
+    struct unwind_walk *walk = &space->scratch->walk;
     int why;
     unwind_rule rule =
         unwind_rule_at(space, lookup, walk->exact ? &space->scratch->regs.pc : NULL, &why);
@@ -192,24 +181,25 @@ static inline int step(struct walk *walk, uint64_t lookup)
             walk->exact = false;
             return apply_compact(space, rule);
         }
-        return step_slow(walk, lookup);
+        return step_slow(space, lookup);
     case RULE_SLOW:
-        return step_slow(walk, lookup);
+        return step_slow(space, lookup);
     case RULE_MISSING:
-        return step_unknown(walk, why);
+        return step_unknown(space, why);
     case RULE_NONE:
         break;
     }
-    return why == -UNWIND_NO_MODULE ? step_unknown(walk, why) : why;
+    return why == -UNWIND_NO_MODULE ? step_unknown(space, why) : why;
 }
 
 /* Unwinds to the end; the depth is left in result. */
-static int run(struct walk *walk, const struct unwind_regs *top, uint64_t *frames, size_t max,
-               struct unwind_result *result)
+static int run(struct unwind_space *space, const struct unwind_regs *top, uint64_t *frames,
+               size_t max, struct unwind_result *result)
 {
-    struct unwind_scratch *scratch = walk->space->scratch;
+    struct unwind_scratch *scratch = space->scratch;
+    struct unwind_walk *walk = &scratch->walk;
     struct unwind_regs *regs = &scratch->regs;
-    unsigned sp = walk->space->arch->sp;
+    unsigned sp = space->arch->sp;
     uint32_t next_mark = 1;
     *regs = *top;
     walk->exact = true;
@@ -222,7 +212,7 @@ static int run(struct walk *walk, const struct unwind_regs *top, uint64_t *frame
         uint64_t lookup = regs->pc - !walk->exact;
         frames[depth++] = lookup;
         result->depth = depth;
-        int rc = step(walk, lookup);
+        int rc = step(space, lookup);
         if (walk->placed)
             frames[depth - 1] = regs->pc;
         if (rc != 0)
@@ -243,24 +233,23 @@ enum unwind_end unwind_stack(struct unwind_space *space, const struct unwind_reg
                              uint64_t *frames, size_t max, struct unwind_result *result)
 {
     struct unwind_scratch *scratch = space->scratch;
-    struct walk walk = {.space = space, .full = space->all_registers};
     memset(result, 0, sizeof *result);
-    scratch->slow = scratch->misses = 0;
+    scratch->walk = (struct unwind_walk){.full = space->all_registers};
     /* acquire: pairs with the release of whoever raises it after code was unmapped. Rules found from here on are kept
      * under this generation, so one that was read from the old code is never found later. */
     scratch->generation =
         space->generation ? atomic_load_explicit(space->generation, memory_order_acquire) : 0;
     if (space->memory.pages)
         unwind_pages_reset(space->memory.pages);
-    int rc = run(&walk, top, frames, max, result);
-    if (rc == -UNWIND_LOST_REGISTER && !walk.full) {
-        walk.full = true;
+    int rc = run(space, top, frames, max, result);
+    if (rc == -UNWIND_LOST_REGISTER && !scratch->walk.full) {
+        scratch->walk.full = true;
         result->restarts = 1;
-        rc = run(&walk, top, frames, max, result);
+        rc = run(space, top, frames, max, result);
     }
     result->end = (uint8_t)-rc;
-    result->guessed = walk.guessed;
-    result->slow = scratch->slow;
-    result->misses = scratch->misses;
+    result->guessed = scratch->walk.guessed;
+    result->slow = scratch->walk.slow;
+    result->misses = scratch->walk.misses;
     return (enum unwind_end) - rc;
 }

@@ -10,6 +10,26 @@
 #include "unwind/expression.h"
 #include "unwind/rule.h"
 
+/* Where unwind_stack() is. */
+struct unwind_walk {
+    bool exact;  /* regs.pc is where the frame was interrupted, not where it will go on */
+    bool full;   /* every rule from the tables, every register followed */
+    bool placed; /* the frame turned out to be at regs.pc and not before it */
+    uint8_t guessed;
+    uint32_t slow, misses;
+    /* Brent's cycle search: a state to compare with, taken anew at depths that are powers of two. A stack need not grow
+     * in one direction (rustc switches stacks), but no two of its frames agree in pc and sp. */
+    uint64_t mark_pc, mark_sp;
+};
+
+/* What unwind_guess() has found out. */
+struct unwind_guesswork {
+    uint64_t pc, sp, fp;               /* of the frame without rules */
+    uint64_t module_start, module_end; /* around pc; empty when there is none */
+    uint64_t found_slot, found_pc;     /* the return address */
+    uint64_t fp_slot; /* where the caller's frame pointer is saved; 0: in its register */
+};
+
 /* About 4 KiB that one unwind_stack() at a time works in. One a thread; a handler that can be interrupted by another that
  * unwinds as well needs another. */
 struct unwind_scratch {
@@ -21,7 +41,8 @@ struct unwind_scratch {
     struct expression expression;
     struct unwind_pages pages; /* for unwind_memory_self() */
     uint32_t generation;       /* of the stack being unwound */
-    uint32_t slow, misses;
+    struct unwind_walk walk;
+    struct unwind_guesswork guess;
 };
 
 /* What is unwound. Filled in by the caller, kept unchanged by the unwinder. */
