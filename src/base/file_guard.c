@@ -44,11 +44,12 @@ static bool is_guarded(uintptr_t address)
 }
 
 /* Async-signal-safe, returns true when the page reads as zeros from now on. mmap is a plain system
- * call. */
+ * call. Writable, for a user may have made its private mapping so (libelf marks in section headers). */
 static bool replace_page(uintptr_t address)
 {
     void *page = (void *)(address & ~(page_bytes - 1)); // NOLINT: an address from the kernel
-    void *got = mmap(page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    void *got = mmap(page, page_bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (got == MAP_FAILED)
         return false;
     /* relaxed: a count */
