@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <gelf.h>
@@ -119,14 +120,13 @@ static int elf_file_describe(struct elf_file *file, struct lam_error *err)
     return LAM_OK;
 }
 
-static int elf_file_begin(struct elf_file *file, const void *image, size_t size_bytes,
-                          struct lam_error *err)
+/* image is ours and writable: libelf marks sections as unpacked in their headers, in place. */
+static int elf_file_begin(struct elf_file *file, void *image, size_t size_bytes, struct lam_error *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, init_libelf);
-    /* elf_memory() takes a pointer that is not const, but only writes through it for files opened to be changed. */
     if (size_bytes >= SELFMAG && memcmp(image, ELFMAG, SELFMAG) == 0)
-        file->elf = elf_memory((char *)(uintptr_t)image, size_bytes);
+        file->elf = elf_memory(image, size_bytes);
     return elf_file_describe(file, err);
 }
 
@@ -136,6 +136,19 @@ static struct elf_file *elf_file_new(const char *name)
     if (file && !(file->name = mem_strdup(name)))
         elf_file_close(&file);
     return file;
+}
+
+/* The file's bytes where libelf may write: its mapping is private, so no one else sees it. NULL when memory is short. */
+static void *writable_image(struct elf_file *file)
+{
+    uintptr_t image = (uintptr_t)file->map.data;
+    if (!file->map.is_mapped || file->map.size_bytes == 0 ||
+        mprotect((void *)image, file->map.size_bytes, PROT_READ | PROT_WRITE) == 0)
+        return (void *)image;
+    file->owned = mem_alloc(file->map.size_bytes);
+    if (file->owned)
+        memcpy(file->owned, file->map.data, file->map.size_bytes);
+    return file->owned;
 }
 
 int elf_file_open(struct elf_file **out, const char *path, struct lam_error *err)
@@ -150,8 +163,11 @@ int elf_file_open(struct elf_file **out, const char *path, struct lam_error *err
         file->inode = status.st_ino;
         file->modified_ns = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec;
     }
-    if (rc == LAM_OK)
-        rc = elf_file_begin(file, file->map.data, file->map.size_bytes, err);
+    if (rc == LAM_OK) {
+        void *image = writable_image(file);
+        rc = image ? elf_file_begin(file, image, file->map.size_bytes, err)
+                   : lam_error_set(err, LAM_E_NOMEM, "%s: out of memory", path);
+    }
     if (rc < 0) {
         elf_file_close(&file);
         return rc;
@@ -164,9 +180,14 @@ int elf_file_open_memory(struct elf_file **out, const void *image, size_t size_b
                          const char *name, struct lam_error *err)
 {
     struct elf_file *file = elf_file_new(name);
-    if (!file)
+    if (file)
+        file->owned = mem_alloc(size_bytes + 1);
+    if (!file || !file->owned) {
+        elf_file_close(&file);
         return lam_error_set(err, LAM_E_NOMEM, "%s: out of memory", name);
-    int rc = elf_file_begin(file, image, size_bytes, err);
+    }
+    memcpy(file->owned, image, size_bytes);
+    int rc = elf_file_begin(file, file->owned, size_bytes, err);
     if (rc < 0) {
         elf_file_close(&file);
         return rc;

@@ -52,8 +52,8 @@ struct elf_file {
     LAM_ARRAY(struct elf_section) code; /* sorted by address */
 };
 
-/* Opens an ELF file, or an image in memory (which stays the caller's and must outlive it; the segments of a vdso lie where
- * their file offsets say, so a copy of its memory is its file). Codes as file_map(); CORRUPT for what is not ELF, is cut
+/* Opens an ELF file, or an image in memory, which is copied (the segments of a vdso lie where their file offsets say, so its
+ * memory is its file). Codes as file_map(); CORRUPT for what is not ELF, is cut
  * short, or is an archive. A file whose section headers are damaged or absent opens and has no symbols.
  * Threads: different files may be used by different threads at once, one file by one thread at a time. */
 int elf_file_open(struct elf_file **file, const char *path, struct lam_error *err);
