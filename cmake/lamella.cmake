@@ -148,9 +148,11 @@ function(lamella_agent)
   add_library(lamella-agent SHARED ${sources})
   target_link_libraries(lamella-agent PRIVATE lam_flags)
   # -fno-plt: calls go through the global offset table, already bound, and a sample taken in one needs no rule for a PLT.
+  # no-builtin: a loop over bytes stays one and does not become a call to a function the program may have replaced.
   # initial-exec: thread-local data can be touched in a signal handler without the loader's lock or an allocation.
   target_compile_options(lamella-agent PRIVATE
-    -fno-plt -ftls-model=initial-exec -fno-stack-protector -U_FORTIFY_SOURCE
+    -fno-plt -ftls-model=initial-exec -fno-stack-protector -U_FORTIFY_SOURCE -fno-builtin
+    -fno-tree-loop-distribute-patterns -fstack-usage
     $<$<COMPILE_LANGUAGE:C>:-fasynchronous-unwind-tables;-fno-exceptions>)
   # initfirst: our constructor runs before those of all other libraries, so that their start is sampled as well.
   target_link_options(lamella-agent PRIVATE

@@ -35,7 +35,7 @@ void account_usage(struct stream_usage *out, const struct rusage *from)
  * counted from the last closing one. */
 uint64_t account_kernel_start(void)
 {
-    char text[1024];
+    static char text[1024]; /* one caller at a time: open_stream */
     if (procfs_read("/proc/self/stat", text, sizeof text) <= 0)
         return 0;
     const char *at = NULL;
@@ -53,7 +53,7 @@ uint64_t account_kernel_start(void)
 /* Is a debugger attached? Its user would meet our signal at every sample. */
 int account_is_traced(void)
 {
-    char text[4096];
+    static char text[4096];
     if (procfs_read("/proc/self/status", text, sizeof text) <= 0)
         return 0;
     uint64_t tracer = procfs_field(text, "TracerPid:");
@@ -98,7 +98,8 @@ static void write_argv(struct agent_thread *self)
 
 void account_write_process(struct agent_thread *self)
 {
-    char cwd[AGENT_PATH_MAX], comm[17] = "";
+    static char cwd[AGENT_PATH_MAX]; /* one caller at a time, as open_stream */
+    char comm[17] = "";
     long cwd_bytes = sys_call2(SYS_getcwd, cwd, sizeof cwd);
     sys_call2(SYS_prctl, PR_GET_NAME, comm);
     struct stream_rec_process process = {

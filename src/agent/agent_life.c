@@ -46,11 +46,14 @@ static int map_control(const char *dir)
 
 /* ---- the stream ---- */
 
+/* Runs in the sampling handler of a forked child too, where there are 2 KiB of stack: everything large is static, and one
+ * thread at a time is here (start, or the winner of agent_want_stream). */
 static int open_stream(void)
 {
-    char path[AGENT_DIR_MAX + 64];
+    static char path[AGENT_DIR_MAX + 64];
+    static struct stream_header header;
     size_t at = bytes_length(agent.dir);
-    struct stream_header header = {
+    header = (struct stream_header){
         .byte_order = STREAM_BYTE_ORDER,
         .version_major = STREAM_VERSION_MAJOR,
         .version_minor = STREAM_VERSION_MINOR,

@@ -100,12 +100,12 @@ static void resume(void)
     control_all(PERF_EVENT_IOC_ENABLE);
 }
 
-/* POLL_IN is also TRAP_BRKPT, for which the kernel leaves the descriptor's place zero. Any descriptor counts: the signal
- * may have been on its way when its thread's event was closed. */
+/* For a signal whose codes have meanings of their own the kernel says SI_SIGIO and not which descriptor: any such SIGTRAP
+ * is ours, also one that was on its way when its thread's event was closed. */
 static int owns(const siginfo_t *info, const struct agent_thread *self)
 {
     (void)self;
-    return info->si_code > 0 && info->si_code <= POLL_HUP && info->si_fd > 2;
+    return info->si_code == SI_SIGIO;
 }
 
 static int check(struct agent_thread *self)

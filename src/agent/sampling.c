@@ -119,9 +119,17 @@ static void step_ladder(struct agent_thread *self, uint64_t weight)
     }
 }
 
-/* Whole periods that the weight holds beyond the first, and whether it may be time that was spent elsewhere. A sample
- * that interrupts a system call stands for all of it when kernel mode is interrupted too: its overflows were merged
- * into one signal at the call's return. */
+/* Can a heavy sample's time have been spent elsewhere? Not where it interrupts a system call and kernel mode is
+ * interrupted too: the overflows during the call were merged into one signal at its return. Not with the CPU timer,
+ * whose ticks hit all of a thread's time alike: one that fell while another thread ran is made up by the next. */
+static int may_be_late(uint16_t flags)
+{
+    if (flags & STREAM_SAMPLE_AT_RETURN || agent.engine->id == STREAM_ENGINE_CPU_TIMER)
+        return 0;
+    return !(agent.kernel_mode && flags & STREAM_SAMPLE_KERNEL);
+}
+
+/* How many whole periods the weight holds beyond the first, and whether it is late. */
 static uint16_t weight_flags(uint64_t weight, uint16_t flags)
 {
     uint64_t period = sampling_period_ns();
@@ -131,8 +139,7 @@ static uint16_t weight_flags(uint64_t weight, uint16_t flags)
     merged = merged > 1 ? merged - 1 : 0;
     if (merged > 255)
         merged = 255;
-    if (weight > period + period / 2 && !(flags & STREAM_SAMPLE_AT_RETURN) &&
-        !(agent.kernel_mode && flags & STREAM_SAMPLE_KERNEL))
+    if (weight > period + period / 2 && may_be_late(flags))
         flags |= STREAM_SAMPLE_LATE;
     return (uint16_t)(flags | merged << STREAM_SAMPLE_MERGED_SHIFT |
                       __atomic_load_n(&agent.level, __ATOMIC_RELAXED) << STREAM_SAMPLE_LEVEL_SHIFT);
