@@ -35,7 +35,7 @@ static void add_json_ascii(struct strbuf *buf, unsigned char c)
     } rows[] = {{'"', "\\\""}, {'\b', "\\b"}, {'\f', "\\f"},
                 {'\n', "\\n"}, {'\r', "\\r"}, {'\t', "\\t"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (c == rows[i].c) {
+        if (c == (unsigned char)rows[i].c) {
             strbuf_add_bytes(buf, rows[i].escape, 2);
             return;
         }

@@ -46,11 +46,12 @@ struct option_list LAM_ARRAY_BODY(const char *); /* array_free() when done */
  * least 1"). */
 typedef int (*option_parse_fn)(void *target, const char *text, struct lam_error *err);
 
-struct option_row {
-    const char *long_name; /* without dashes; NULL together with a short_name of 0 ends the rows (not for a heading) */
-    char short_name;      /* 0: none */
-    const char *arg_name; /* "DIR"; NULL for flags */
-    const char *help;     /* one line, without a full stop; wrapped by the printer */
+/* In the order in which rows are read, whatever that costs in padding. */
+struct option_row {        // NOLINT(clang-analyzer-optin.performance.Padding)
+    const char *long_name; /* without dashes; none and no short_name either ends the rows */
+    char short_name;       /* 0: none */
+    const char *arg_name;  /* "DIR"; NULL for flags */
+    const char *help;      /* one line, without a full stop; wrapped by the printer */
     enum option_kind kind;
     void *target;
     const char *const *choices; /* OPTION_CHOICE: names, ended by NULL */

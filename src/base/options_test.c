@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -76,8 +77,7 @@ static void split(struct line *line, const char *text)
 {
     line->argc = 0;
     line->argv[line->argc++] = line->text;
-    strcpy(line->text, "try|");
-    strcat(line->text, text);
+    snprintf(line->text, sizeof line->text, "try|%s", text);
     for (char *at = line->text; (at = strchr(at, '|'));) {
         *at++ = 0;
         if (*at || text[0])
@@ -266,7 +266,7 @@ static void nearest(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *got = options_nearest(rows[i].word, commands);
-        if ((got == NULL) != (rows[i].nearest == NULL) || (got && strcmp(got, rows[i].nearest)))
+        if ((got == NULL) != (rows[i].nearest == NULL) || (got && strcmp(got, rows[i].nearest) != 0))
             fail_msg("'%s' gives %s", rows[i].word, got ? got : "nothing");
     }
 }

@@ -140,7 +140,8 @@ char *path_join(const char *dir, const char *name)
     memcpy(joined, dir, dir_length);
     if (needs_slash)
         joined[dir_length] = '/';
-    memcpy(joined + dir_length + needs_slash, name, name_length + 1);
+    memcpy(joined + dir_length + needs_slash, name, name_length);
+    joined[dir_length + needs_slash + name_length] = 0;
     return joined;
 }
 

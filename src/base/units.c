@@ -218,7 +218,7 @@ bool unit_parse_seconds(const char *text, double *seconds)
         {"", 1},    {"s", 1},     {"ms", 1e-3}, {"us", 1e-6},  {"µs", 1e-6}, {"ns", 1e-9},
         {"m", 60.}, {"min", 60.}, {"h", 3600.}, {"d", 86400.}, {NULL, 0},
     };
-    double value;
+    double value = 0;
     const char *rest = parse_number(text, &value);
     double factor = rest ? factor_of(rest, rows) : 0;
     if (factor == 0 || !isfinite(value * factor))
@@ -238,7 +238,7 @@ bool unit_parse_bytes(const char *text, uint64_t *bytes)
     };
     if (unit_parse_u64(text, bytes))
         return true;
-    double value;
+    double value = 0;
     const char *rest = parse_number(text, &value);
     double factor = rest ? factor_of(rest, rows) : 0;
     if (factor == 0 || value * factor >= 0x1p64)
