@@ -1,0 +1,205 @@
+/* lamella report: where the time of a recording went. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/report.h"
+#include "analysis/symbol_names.h"
+#include "base/byteout.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/table.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/launcher_talk.h"
+#include "input/read_recording.h"
+#include "output/write_report.h"
+
+enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
+enum { TOP_DEFAULT = 15 };
+
+struct report_settings {
+    const char *recording;
+    int format;
+    uint64_t top;
+    bool has_top;
+    struct option_list markers;
+    struct report_view view;
+};
+
+/* "unit,phase,role" */
+static int parse_by(void *target, const char *text, struct lam_error *err)
+{
+    struct report_view *view = target;
+    const struct {
+        const char *name;
+        bool *flag;
+    } names[] = {{"unit", &view->by_unit}, {"phase", &view->by_phase}, {"role", &view->by_role}};
+    view->by_unit = view->by_phase = view->by_role = false;
+    for (const char *word = text; *word;) {
+        size_t length = strcspn(word, ","), i = 0;
+        while (i < 3 && (strlen(names[i].name) != length || memcmp(names[i].name, word, length) != 0))
+            i++;
+        if (i == 3)
+            return lam_error_set(err, LAM_E_USAGE, "takes unit, phase and role, separated by commas");
+        *names[i].flag = true;
+        word += length + (word[length] == ',');
+    }
+    return LAM_OK;
+}
+
+static int parse_top(void *target, const char *text, struct lam_error *err)
+{
+    struct report_settings *set = target;
+    if (!unit_parse_u64(text, &set->top) || set->top > UINT32_MAX)
+        return lam_error_set(err, LAM_E_USAGE, "must be a number of units, 0 for all");
+    set->has_top = true;
+    return LAM_OK;
+}
+
+static int write_text(const struct report *report, const struct report_settings *set, struct lam_error *err)
+{
+    struct strbuf text = {0};
+    struct term term = term_of(stdout);
+    int rc = set->format == FORMAT_TEXT ? write_report_text(report, &set->view, &term, &text, err)
+                                        : write_report_markdown(report, &set->view, &text, err);
+    if (rc == LAM_OK && fwrite(strbuf_text(&text), 1, text.length, stdout) != text.length)
+        rc = lam_error_set(err, LAM_E_IO, "standard output cannot be written");
+    if (fflush(stdout) != 0 && rc == LAM_OK)
+        rc = lam_error_set(err, LAM_E_IO, "standard output cannot be written");
+    strbuf_free(&text);
+    return rc;
+}
+
+static int write_report(const struct report *report, const struct report_settings *set, struct lam_error *err)
+{
+    if (set->format != FORMAT_JSON)
+        return write_text(report, set, err);
+    struct byteout *out = mem_alloc(sizeof *out);
+    if (!out)
+        return lam_error_set(err, LAM_E_NOMEM, "report: out of memory");
+    byteout_init_file(out, stdout);
+    int rc = write_report_json(report, &set->view, out, err);
+    mem_free(out);
+    return rc;
+}
+
+static int read_and_write(const struct report_settings *set, struct classifier *cls, struct lam_error *err)
+{
+    struct symbols *symbols = NULL;
+    struct symbol_names names = {0};
+    struct report *report = NULL;
+    int rc = symbols_open(&symbols, set->recording, err);
+    if (rc == LAM_E_NOTFOUND || rc == LAM_E_CORRUPT || rc == LAM_E_TRUNCATED) {
+        /* The rest of the recording is still worth reading: units, processes, waits. */
+        if (rc != LAM_E_NOTFOUND)
+            fprintf(stderr, "lamella: warning: %s; names and phases will be missing\n", err->msg);
+        *err = (struct lam_error)LAM_ERROR_INIT;
+        rc = LAM_OK;
+    }
+    names.symbols = symbols;
+    struct report_options options = {.cls = cls, .names = symbol_names_frames(&names), .read_files = true};
+    if (rc == LAM_OK)
+        rc = report_open(&report, &options, err);
+    if (rc == LAM_OK) {
+        struct profile_sink sink = report_sink(report);
+        rc = read_recording(set->recording, &sink, err);
+    }
+    if (rc == LAM_OK)
+        rc = report_finish(report, err);
+    if (rc == LAM_OK)
+        rc = write_report(report, set, err);
+    report_close(&report);
+    symbol_names_free(&names);
+    symbols_close(&symbols);
+    return rc;
+}
+
+static int run_report(struct report_settings *set, struct lam_error *err)
+{
+    struct classifier_options options = {.files = set->markers.items, .file_count = set->markers.count};
+    struct classifier *cls;
+    if (set->view.unit || set->format == FORMAT_JSON)
+        set->top = set->has_top ? set->top : 0;
+    set->view.top = (uint32_t)set->top;
+    int rc = classifier_open(&cls, &options, err);
+    if (rc < 0)
+        return rc;
+    rc = read_and_write(set, cls, err);
+    classifier_close(&cls);
+    return rc;
+}
+
+int cmd_report(int argc, char **argv)
+{
+    static const char *const formats[] = {"text", "json", "markdown", NULL};
+    struct report_settings set = {.top = TOP_DEFAULT, .view = {.by_unit = true, .by_phase = true}};
+    const struct option_row rows[] = {
+        {.long_name = "format",
+         .short_name = 'f',
+         .arg_name = "FORMAT",
+         .help = "text, json or markdown",
+         .kind = OPTION_CHOICE,
+         .target = &set.format,
+         .choices = formats},
+        {.long_name = "top",
+         .short_name = 'n',
+         .arg_name = "N",
+         .help = "show the N largest units; 0 shows all (15 in text and Markdown, all in JSON)",
+         .kind = OPTION_CALL,
+         .target = &set,
+         .parse = parse_top},
+        {.long_name = "percent-above",
+         .arg_name = "P",
+         .help = "leave out units and phases below P percent",
+         .kind = OPTION_DOUBLE,
+         .target = &set.view.percent_above},
+        {.long_name = "by",
+         .arg_name = "LIST",
+         .help = "which tables: unit, phase, role, separated by commas (unit,phase)",
+         .kind = OPTION_CALL,
+         .target = &set.view,
+         .parse = parse_by},
+        {.long_name = "unit",
+         .short_name = 'u',
+         .arg_name = "NAME",
+         .help = "only the units called so (part of a name, or a pattern with * and ?), with details and waits",
+         .kind = OPTION_TEXT,
+         .target = &set.view.unit},
+        {.long_name = "markers",
+         .short_name = 'm',
+         .arg_name = "FILE",
+         .help = "more rules for phases, beside the built-in ones; may be given several times",
+         .kind = OPTION_LIST,
+         .target = &set.markers},
+        {0},
+    };
+    const struct option_spec spec = {
+        .command = "lamella report",
+        .operands = "RECORDING",
+        .about = "Says where the time of a recording went: how much of it was seen, which phases and units took it, what "
+                 "could not be sampled, and what stands out. Shares are of CPU time.",
+        .example = "lamella report build.lamella\n"
+                   "lamella report --unit serde build.lamella\n"
+                   "lamella report --format json build.lamella > report.json",
+        .rows = rows,
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    struct lam_error error = LAM_ERROR_INIT;
+    struct option_operands operands = {0};
+    int rc = options_parse(&spec, argc, argv, &operands, &error);
+    int code = EXIT_DONE;
+    if (rc == LAM_OK) {
+        set.recording = operands.items[0];
+        rc = run_report(&set, &error);
+        if (rc < 0) {
+            fprintf(stderr, "lamella: %s\n", error.msg);
+            code = EXIT_FAILED;
+        }
+    } else {
+        code = launcher_usage_end(&spec, rc, &error, EXIT_USAGE);
+    }
+    array_free(&set.markers);
+    option_operands_free(&operands);
+    return code;
+}

@@ -1,0 +1,69 @@
+/* What the report's writers share: which part of a report is shown, and its rows in order. */
+#ifndef LAMELLA_OUTPUT_REPORT_ROWS_H
+#define LAMELLA_OUTPUT_REPORT_ROWS_H
+
+#include "analysis/report.h"
+
+struct report_view {
+    uint32_t top;          /* units and processes shown; 0: all */
+    double percent_above;  /* of phases and units; 0: all */
+    bool by_unit, by_phase, by_role;
+    const char *unit;      /* glob or part of a unit's title: only these; NULL */
+};
+
+struct phase_row {
+    uint32_t phase;  /* classifier_phase() */
+    uint32_t bucket; /* with details: classifier_bucket() */
+    struct report_amount amount;
+};
+
+struct segment_row {
+    enum phase_segment segment;
+    struct report_amount amount;
+    LAM_ARRAY(struct phase_row) phases;  /* largest first */
+    LAM_ARRAY(struct phase_row) details; /* of all its phases, largest first */
+};
+
+struct role_row {
+    enum thread_role role;
+    struct report_amount amount;
+};
+
+/* The selected part. */
+struct report_rows {
+    struct segment_row segments[SEGMENT_COUNT]; /* in the order of enum phase_segment; some are empty */
+    struct role_row roles[ROLE_COUNT];
+    struct report_amount total;
+    LAM_ARRAY(uint32_t) units; /* indexes of report.units, by CPU */
+    uint32_t units_matching;   /* before --top and --percent-above */
+};
+
+/* LAM_E_NOTFOUND, described, when view->unit matches no unit. */
+int report_rows_make(const struct report *report, const struct report_view *view, struct report_rows *rows,
+                     struct lam_error *err);
+void report_rows_free(struct report_rows *rows);
+
+bool report_unit_matches(const struct report_unit *unit, const char *wanted);
+
+/* CPU seconds of a process, as the kernel charged it, else as sampled. */
+double report_process_cpu_s(const struct report_process *process);
+
+/* The unit's largest phases as "type_check 24%, borrowck 18%". */
+int report_top_phases(const struct report *report, uint32_t process, unsigned count, struct strbuf *text);
+
+/* Processes that were not sampled, largest first, equal programs with equal reasons as one. */
+struct unsampled_row {
+    const char *title, *reason;
+    uint64_t count, cpu_ns;
+    bool has_cpu;
+};
+struct unsampled_rows LAM_ARRAY_BODY(struct unsampled_row);
+int report_unsampled_rows(const struct report *report, struct unsampled_rows *rows);
+
+/* Indexes of report.processes, by CPU, largest first. */
+struct process_order LAM_ARRAY_BODY(uint32_t);
+int report_process_order(const struct report *report, struct process_order *order);
+
+const char *report_severity_name(enum report_severity severity); /* "info", "note", "warning" */
+
+#endif

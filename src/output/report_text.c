@@ -1,0 +1,24 @@
+#include "output/write_report.h"
+
+#include <string.h>
+
+int report_command_text(const struct report *report, struct strbuf *text)
+{
+    const char *command = report->session.command;
+    if (command && *command)
+        strbuf_add_printable(text, command, strlen(command));
+    else
+        strbuf_add(text, "(command not known)");
+    return strbuf_ok(text) ? LAM_OK : LAM_E_NOMEM;
+}
+
+void report_rate_text(const struct report *report, struct strbuf *text)
+{
+    const struct profile_session *session = &report->session;
+    if (session->rate_hz == 0) {
+        strbuf_add(text, "account only");
+        return;
+    }
+    strbuf_addf(text, "%s%u Hz, %s, %s kernel", session->rate_auto ? "up to " : "", session->rate_hz,
+                report_engine_name(session->engine), session->kernel_mode ? "with" : "without");
+}

@@ -1,0 +1,473 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "output/write_report.h"
+
+enum { WIDTH_DEFAULT = 100, WIDTH_MIN = 60, WIDTH_MAX = 160, BAR_COLUMNS = 28 };
+
+struct writer {
+    const struct report *report;
+    const struct report_view *view;
+    const struct report_rows *rows;
+    const struct term *term;
+    struct strbuf *out;
+    size_t width;
+};
+
+static void heading(struct writer *w, const char *text)
+{
+    strbuf_add_char(w->out, '\n');
+    style_add(w->out, w->term, STYLE_BOLD, text);
+    strbuf_add_char(w->out, '\n');
+}
+
+/* An eighth of a column is the finest that block characters show. */
+static void add_bar(struct strbuf *text, double share)
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    double filled = share * BAR_COLUMNS * 8;
+    unsigned units = filled > 0 ? (unsigned)lround(filled) : 0;
+    if (units > BAR_COLUMNS * 8)
+        units = BAR_COLUMNS * 8;
+    if (units == 0 && share > 0)
+        units = 1;
+    for (unsigned i = 0; i < units / 8; i++)
+        strbuf_add(text, "█");
+    strbuf_add(text, eighths[units % 8]);
+}
+
+/* ---- header ----------------------------------------------------------------------------------------------------- */
+
+/* Appends "label value" pieces, three blanks apart, breaking lines at the width. */
+struct facts {
+    struct writer *w;
+    size_t column;
+};
+
+static void fact(struct facts *facts, const char *label, enum text_style style, const char *value)
+{
+    struct strbuf *out = facts->w->out;
+    size_t needed = strlen(label) + (*label ? 1 : 0) + utf8_columns(value, strlen(value));
+    if (facts->column > 0 && facts->column + 3 + needed > facts->w->width) {
+        strbuf_add_char(out, '\n');
+        facts->column = 0;
+    }
+    strbuf_add(out, facts->column > 0 ? "   " : "  ");
+    facts->column += needed + (facts->column > 0 ? 3 : 2);
+    if (*label) {
+        style_add(out, facts->w->term, STYLE_DIM, label);
+        strbuf_add_char(out, ' ');
+    }
+    style_add(out, facts->w->term, style, value);
+}
+
+static void end_facts(struct facts *facts)
+{
+    if (facts->column > 0)
+        strbuf_add_char(facts->w->out, '\n');
+    facts->column = 0;
+}
+
+static void write_command(struct writer *w)
+{
+    struct strbuf command = {0};
+    report_command_text(w->report, &command);
+    size_t length = command.length;
+    if (utf8_columns(strbuf_text(&command), length) > w->width) {
+        length = 0;
+        size_t columns = 0;
+        uint32_t code;
+        size_t taken;
+        while (columns + 2 < w->width && (taken = utf8_decode(command.data + length, command.length - length, &code)) > 0) {
+            columns += utf8_char_columns(code);
+            length += taken;
+        }
+        strbuf_truncate(&command, length);
+        strbuf_add(&command, "…");
+    }
+    style_add(w->out, w->term, STYLE_BOLD, strbuf_text(&command));
+    strbuf_add_char(w->out, '\n');
+    strbuf_free(&command);
+}
+
+static enum text_style coverage_style(double ratio)
+{
+    return ratio >= 0.95 ? STYLE_GREEN : ratio >= 0.8 ? STYLE_YELLOW : STYLE_RED;
+}
+
+static void write_time_facts(struct writer *w)
+{
+    const struct report *report = w->report;
+    const struct profile_session *session = &report->session;
+    struct facts facts = {.w = w};
+    fact(&facts, "wall", STYLE_BOLD, unit_seconds(report_seconds(session->elapsed_ns)).text);
+    fact(&facts, "CPU", STYLE_BOLD, unit_seconds(report_seconds(report->coverage.charged_ns)).text);
+    struct strbuf text = {0};
+    strbuf_addf(&text, "%s of %u", unit_number(report->cores_used, 1).text, session->cores);
+    fact(&facts, "cores used", STYLE_PLAIN, strbuf_text(&text));
+    strbuf_clear(&text);
+    if (report->peak_threads > 0) {
+        strbuf_addf(&text, "%u", report->peak_threads);
+        fact(&facts, "peak threads", STYLE_PLAIN, strbuf_text(&text));
+        strbuf_clear(&text);
+    }
+    strbuf_addf(&text, "%d", session->exit_code);
+    if (session->exit_code != 0)
+        fact(&facts, "exit code", STYLE_RED, session->exit_code < 0 ? "unknown" : strbuf_text(&text));
+    end_facts(&facts);
+    strbuf_free(&text);
+}
+
+static void write_coverage_facts(struct writer *w)
+{
+    const struct report *report = w->report;
+    const struct report_coverage *cov = &report->coverage;
+    struct facts facts = {.w = w};
+    struct strbuf text = {0};
+    strbuf_addf(&text, "%s of CPU", isnan(cov->ratio) ? "unknown share" : unit_percent(cov->ratio).text);
+    fact(&facts, "coverage", coverage_style(cov->ratio), strbuf_text(&text));
+    strbuf_clear(&text);
+    strbuf_addf(&text, "%s of %s", unit_seconds(report_seconds(cov->sampled_span_ns)).text,
+                unit_seconds(report_seconds(report->session.elapsed_ns)).text);
+    fact(&facts, "sampled span", STYLE_PLAIN, strbuf_text(&text));
+    strbuf_clear(&text);
+    strbuf_addf(&text, "%s (", unit_count(cov->samples).text);
+    report_rate_text(report, &text);
+    strbuf_add_char(&text, ')');
+    fact(&facts, "samples", STYLE_PLAIN, strbuf_text(&text));
+    strbuf_free(&text);
+    fact(&facts, "lost", cov->lost_samples ? STYLE_RED : STYLE_PLAIN, unit_count(cov->lost_samples).text);
+    double samples = cov->samples ? (double)cov->samples : 1, frames = cov->frames ? (double)cov->frames : 1;
+    fact(&facts, "truncated", STYLE_PLAIN, unit_percent((double)cov->truncated_stacks / samples).text);
+    fact(&facts, "unresolved frames", STYLE_PLAIN, unit_percent((double)cov->unresolved_frames / frames).text);
+    end_facts(&facts);
+}
+
+/* The parts of the charge beside the coverage, in one line, where they are worth it. */
+static void write_rest_facts(struct writer *w)
+{
+    const struct report_coverage *cov = &w->report->coverage;
+    const struct {
+        const char *label;
+        uint64_t ns;
+    } parts[] = {{"late", cov->late_ns},
+                 {"startup", cov->startup_ns},
+                 {"tail", cov->tail_ns},
+                 {"unsampled", cov->unsampled_ns},
+                 {"unaccounted", report_unaccounted_ns(w->report)},
+                 {"still running", cov->running_ns}};
+    struct facts facts = {.w = w};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].ns == 0 || parts[i].ns == PROFILE_UNKNOWN)
+            continue;
+        if (facts.column == 0)
+            fact(&facts, "", STYLE_DIM, "not in it:");
+        fact(&facts, parts[i].label, STYLE_PLAIN, unit_seconds(report_seconds(parts[i].ns)).text);
+    }
+    end_facts(&facts);
+}
+
+/* ---- phases ----------------------------------------------------------------------------------------------------- */
+
+static double share_of(const struct report_amount *amount, const struct report_amount *total)
+{
+    return total->cpu_ns ? (double)amount->cpu_ns / (double)total->cpu_ns : 0;
+}
+
+static void bar_cells(struct table *table, const struct report_amount *amount, const struct report_amount *total)
+{
+    struct strbuf bar = {0};
+    double share = share_of(amount, total);
+    add_bar(&bar, share);
+    table_cell(table, unit_percent(share).text);
+    table_cell(table, unit_seconds(report_seconds(amount->cpu_ns)).text);
+    table_cell(table, strbuf_text(&bar));
+    strbuf_free(&bar);
+}
+
+static void add_details(struct writer *w, struct table *table, const struct segment_row *segment, uint32_t phase)
+{
+    array_each(&segment->details, row)
+    {
+        struct phase_bucket bucket = classifier_bucket(w->report->cls, row->bucket);
+        double share = share_of(&row->amount, &w->rows->total);
+        if (row->phase != phase || !bucket.detail || share < 0.0005)
+            continue;
+        table_cellf(table, "      %s", bucket.detail);
+        table_style(table, STYLE_DIM);
+        bar_cells(table, &row->amount, &w->rows->total);
+    }
+}
+
+static int write_phases(struct writer *w)
+{
+    const struct report_rows *rows = w->rows;
+    if (rows->total.samples == 0)
+        return LAM_OK;
+    heading(w, "Where the CPU time went");
+    struct table table = {.hides_header = true, .indent = 2};
+    table_column(&table, "", TABLE_LEFT, 0);
+    table_column(&table, "", TABLE_RIGHT, 0);
+    table_column(&table, "", TABLE_RIGHT, 0);
+    table_column(&table, "", TABLE_LEFT, 0);
+    bool with_details = w->view->unit != NULL;
+    double least = w->view->percent_above > 0 ? w->view->percent_above / 100 : 0.001;
+    for (size_t i = SEGMENT_FRONTEND; i < SEGMENT_COUNT; i++) {
+        const struct segment_row *segment = &rows->segments[i];
+        if (segment->amount.samples == 0)
+            continue;
+        table_cell(&table, phase_segment_name(segment->segment));
+        table_style(&table, STYLE_BOLD);
+        bar_cells(&table, &segment->amount, &rows->total);
+        array_each(&segment->phases, row)
+        {
+            bool is_small = share_of(&row->amount, &rows->total) < least;
+            if (is_small || segment->segment == SEGMENT_UNKNOWN || segment->segment == SEGMENT_LINK)
+                continue;
+            table_cellf(&table, "   %s", classifier_phase(w->report->cls, row->phase).phase_name);
+            bar_cells(&table, &row->amount, &rows->total);
+            table_style(&table, STYLE_BLUE);
+            if (with_details)
+                add_details(w, &table, segment, row->phase);
+        }
+    }
+    int rc = table_print(&table, w->term, w->out);
+    table_free(&table);
+    return rc;
+}
+
+static int write_roles(struct writer *w)
+{
+    heading(w, "By thread role (CPU time, not wall)");
+    struct table table = {.hides_header = true, .indent = 2};
+    table_column(&table, "", TABLE_LEFT, 0);
+    table_column(&table, "", TABLE_RIGHT, 0);
+    table_column(&table, "", TABLE_RIGHT, 0);
+    table_column(&table, "", TABLE_LEFT, 0);
+    for (size_t i = 0; i < ROLE_COUNT; i++) {
+        const struct role_row *row = &w->rows->roles[i];
+        if (row->amount.samples == 0)
+            continue;
+        table_cell(&table, thread_role_name(row->role));
+        bar_cells(&table, &row->amount, &w->rows->total);
+    }
+    int rc = table_print(&table, w->term, w->out);
+    table_free(&table);
+    return rc;
+}
+
+/* ---- units and processes ---------------------------------------------------------------------------------------- */
+
+static int process_cells(struct writer *w, struct table *table, const char *title, uint32_t index)
+{
+    const struct report_process *process = &w->report->processes.items[index];
+    bool has_rss = process->has_usage && process->usage.max_rss_bytes != PROFILE_UNKNOWN;
+    table_cell(table, title);
+    table_cell(table, unit_seconds(report_process_cpu_s(process)).text);
+    table_cell(table, unit_seconds(report_process_wall_s(process)).text);
+    table_cell(table, unit_bytes(has_rss ? (double)process->usage.max_rss_bytes : NAN).text);
+    struct strbuf phases = {0};
+    int rc = LAM_OK;
+    if (process->sampled != PROFILE_SAMPLED_YES)
+        strbuf_addf(&phases, "not sampled: %s", report_why_not(process->why_not));
+    else if (process->amount.samples == 0)
+        strbuf_add(&phases, "no sample");
+    else
+        rc = report_top_phases(w->report, index, 3, &phases);
+    table_cell(table, strbuf_text(&phases));
+    strbuf_free(&phases);
+    return rc;
+}
+
+static void process_columns(struct table *table, const char *what)
+{
+    table->indent = 2;
+    table_column(table, what, TABLE_LEFT, 44);
+    table_column(table, "CPU", TABLE_RIGHT, 0);
+    table_column(table, "wall", TABLE_RIGHT, 0);
+    table_column(table, "peak", TABLE_RIGHT, 0);
+    table_column(table, "most of it", TABLE_LEFT, 0);
+}
+
+static void write_rest_of_units(struct writer *w)
+{
+    uint32_t hidden = w->rows->units_matching - (uint32_t)w->rows->units.count;
+    if (hidden == 0)
+        return;
+    double shown = 0, all = 0;
+    array_each(&w->rows->units, index)
+        shown += report_process_cpu_s(&w->report->processes.items[w->report->units.items[*index].process]);
+    array_each(&w->report->units, unit) if (report_unit_matches(unit, w->view->unit)) all +=
+        report_process_cpu_s(&w->report->processes.items[unit->process]);
+    struct strbuf text = {0};
+    strbuf_addf(&text, "  and %s more, %s together (--top 0 shows all)", unit_count(hidden).text,
+                unit_seconds(all - shown).text);
+    style_add(w->out, w->term, STYLE_DIM, strbuf_text(&text));
+    strbuf_add_char(w->out, '\n');
+    strbuf_free(&text);
+}
+
+static int write_units(struct writer *w)
+{
+    const struct report *report = w->report;
+    struct table table = {0};
+    int rc = LAM_OK;
+    if (report->units.count > 0) {
+        heading(w, "Units by CPU");
+        process_columns(&table, "unit");
+        array_each(&w->rows->units, index)
+        {
+            const struct report_unit *unit = &report->units.items[*index];
+            if (rc == LAM_OK)
+                rc = process_cells(w, &table, unit->title, unit->process);
+        }
+    } else {
+        heading(w, "Processes by CPU");
+        process_columns(&table, "process");
+        struct process_order order = {0};
+        rc = report_process_order(report, &order);
+        for (size_t i = 0; rc == LAM_OK && i < order.count && (w->view->top == 0 || i < w->view->top); i++)
+            rc = process_cells(w, &table, report->processes.items[order.items[i]].title, order.items[i]);
+        array_free(&order);
+    }
+    if (rc == LAM_OK)
+        rc = table_print(&table, w->term, w->out);
+    table_free(&table);
+    if (rc == LAM_OK && report->units.count > 0)
+        write_rest_of_units(w);
+    return rc;
+}
+
+/* Where the threads of the chosen units were: the ledger in thread-seconds. */
+static int write_ledger(struct writer *w)
+{
+    struct table table = {.indent = 2};
+    static const char *const columns[] = {"unit", "threads' time", "running", "waiting for a core", "blocked"};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        table_column(&table, columns[i], i ? TABLE_RIGHT : TABLE_LEFT, i ? 0 : 44);
+    for (size_t kind = 1; kind < REPORT_WAIT_KINDS; kind++)
+        table_column(&table, report_wait_names[kind], TABLE_RIGHT, 0);
+    table_column(&table, "rest", TABLE_RIGHT, 0);
+    array_each(&w->rows->units, index)
+    {
+        const struct report_unit *unit = &w->report->units.items[*index];
+        const struct report_ledger *ledger = &w->report->processes.items[unit->process].ledger;
+        table_cell(&table, unit->title);
+        table_cell(&table, unit_seconds(report_seconds(ledger->lifetime_ns)).text);
+        table_cell(&table, unit_seconds(report_seconds(ledger->run_ns)).text);
+        table_cell(&table, unit_seconds(report_seconds(ledger->core_wait_ns)).text);
+        table_cell(&table, unit_seconds(report_seconds(ledger->blocked_ns)).text);
+        for (size_t kind = 1; kind < REPORT_WAIT_KINDS; kind++)
+            table_cell(&table, unit_seconds(report_seconds(ledger->waits.ns[kind])).text);
+        table_cell(&table, unit_seconds((double)ledger->residual_ns / 1e9).text);
+    }
+    heading(w, "Where their threads' time went");
+    int rc = table_print(&table, w->term, w->out);
+    table_free(&table);
+    return rc;
+}
+
+static int write_unsampled(struct writer *w)
+{
+    enum { SHOWN = 8 };
+    struct unsampled_rows rows = {0};
+    int rc = report_unsampled_rows(w->report, &rows);
+    if (rc < 0 || rows.count == 0 || w->report->session.rate_hz == 0) {
+        array_free(&rows);
+        return rc;
+    }
+    heading(w, "Not sampled");
+    struct table table = {.hides_header = true, .indent = 2};
+    table_column(&table, "", TABLE_LEFT, 44);
+    table_column(&table, "", TABLE_RIGHT, 0);
+    table_column(&table, "", TABLE_RIGHT, 0);
+    table_column(&table, "", TABLE_LEFT, 0);
+    for (size_t i = 0; i < rows.count && i < SHOWN; i++) {
+        const struct unsampled_row *row = &rows.items[i];
+        table_cell(&table, row->title);
+        table_cellf(&table, "%s×", unit_count(row->count).text);
+        table_cell(&table, unit_seconds(row->has_cpu ? report_seconds(row->cpu_ns) : NAN).text);
+        table_cell(&table, row->reason);
+    }
+    rc = table_print(&table, w->term, w->out);
+    if (rows.count > SHOWN)
+        strbuf_addf(w->out, "  and %s more programs\n", unit_count(rows.count - SHOWN).text);
+    table_free(&table);
+    array_free(&rows);
+    return rc;
+}
+
+/* ---- findings --------------------------------------------------------------------------------------------------- */
+
+/* Words up to the width, later lines under the first. */
+static void add_wrapped(struct writer *w, const char *text, size_t indent)
+{
+    size_t column = indent;
+    for (const char *word = text; *word;) {
+        size_t length = strcspn(word, " ");
+        size_t columns = utf8_columns(word, length);
+        if (column > indent && column + 1 + columns > w->width) {
+            strbuf_add_char(w->out, '\n');
+            strbuf_add_fill(w->out, ' ', indent);
+            column = indent;
+        } else if (column > indent) {
+            strbuf_add_char(w->out, ' ');
+            column++;
+        }
+        strbuf_add_printable(w->out, word, length);
+        column += columns;
+        word += length + strspn(word + length, " ");
+    }
+    strbuf_add_char(w->out, '\n');
+}
+
+static void write_findings(struct writer *w)
+{
+    static const enum text_style styles[] = {STYLE_DIM, STYLE_BLUE, STYLE_YELLOW};
+    static const char *const marks[] = {"·", "•", "!"};
+    if (w->report->findings.count == 0)
+        return;
+    heading(w, "Findings");
+    array_each(&w->report->findings, finding)
+    {
+        strbuf_add(w->out, "  ");
+        style_add(w->out, w->term, styles[finding->severity], marks[finding->severity]);
+        strbuf_add_char(w->out, ' ');
+        add_wrapped(w, finding->text, 4);
+    }
+}
+
+int write_report_text(const struct report *report, const struct report_view *view, const struct term *term,
+                      struct strbuf *out, struct lam_error *err)
+{
+    struct report_rows rows;
+    int rc = report_rows_make(report, view, &rows, err);
+    if (rc < 0)
+        return rc;
+    size_t width = term->columns ? term->columns : WIDTH_DEFAULT;
+    width = width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
+    struct writer w = {report, view, &rows, term, out, width};
+    write_command(&w);
+    write_time_facts(&w);
+    if (report->session.rate_hz > 0) {
+        write_coverage_facts(&w);
+        write_rest_facts(&w);
+    }
+    if (view->by_phase)
+        rc = write_phases(&w);
+    if (rc == LAM_OK && view->by_role)
+        rc = write_roles(&w);
+    if (rc == LAM_OK && view->by_unit)
+        rc = write_units(&w);
+    if (rc == LAM_OK && view->unit)
+        rc = write_ledger(&w);
+    if (rc == LAM_OK && view->by_unit && !view->unit)
+        rc = write_unsampled(&w);
+    if (!view->unit)
+        write_findings(&w);
+    report_rows_free(&rows);
+    if (rc < 0 || !strbuf_ok(out))
+        return lam_error_set(err, LAM_E_NOMEM, "report: out of memory");
+    return LAM_OK;
+}
