@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -113,6 +114,54 @@ static void not_regular(void **state)
     assert_true(S_ISCHR(st.st_mode)); /* still a device */
 }
 
+/* Of a size that nobody said beforehand, read in growing steps; a limit holds here as well. */
+static void long_pipe(void **state)
+{
+    enum { LENGTH = 60000 }; /* fits into a pipe */
+    static char bytes[LENGTH];
+    (void)state;
+    memset(bytes, 'p', sizeof bytes);
+    static const size_t limits[] = {10, 4096, LENGTH - 1, LENGTH, SIZE_MAX};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        int pipe_fds[2];
+        char *data = NULL;
+        size_t length = 0;
+        assert_int_equal(pipe(pipe_fds), 0);
+        assert_int_equal(file_write_fd(pipe_fds[1], bytes, LENGTH, "pipe", NULL), LAM_OK);
+        close(pipe_fds[1]);
+        int rc = file_read_all_fd(pipe_fds[0], "pipe", limits[i], &data, &length, NULL);
+        close(pipe_fds[0]);
+        assert_int_equal(rc, limits[i] < LENGTH ? LAM_E_TOOBIG : LAM_OK);
+        if (rc < 0)
+            continue;
+        assert_int_equal(length, LENGTH);
+        assert_memory_equal(data, bytes, LENGTH);
+        assert_int_equal(data[length], 0);
+        mem_free(data);
+    }
+}
+
+static void failing_writes(void **state)
+{
+    struct lam_error err = LAM_ERROR_INIT;
+    char *sub = in_dir("sub");
+    char long_name[300];
+    struct file_map map;
+    (void)state;
+    assert_int_equal(file_write_all("/dev/full", "x", 1, &err), LAM_E_FULL);
+    assert_string_equal(err.msg, "/dev/full: cannot write: No space left on device");
+    assert_int_equal(dir_make_all(sub, &err), LAM_OK);
+    assert_true(file_write_all(sub, "x", 1, &err) < 0); /* a directory */
+    memset(long_name, 'n', sizeof long_name);
+    long_name[sizeof long_name - 1] = 0;
+    assert_int_equal(file_map(long_name, &map, &err), LAM_E_IO); /* ENAMETOOLONG */
+    assert_memory_equal(err.msg, "...nnn", 6);
+    assert_non_null(strstr(err.msg, "nnn: cannot open: "));
+    assert_true(file_map_fd(-1, "closed", &map, &err) < 0);
+    assert_int_equal(dir_remove_all(sub, NULL), LAM_OK);
+    mem_free(sub);
+}
+
 static void keeps_link_and_mode(void **state)
 {
     char *target = in_dir("target"), *link = in_dir("link");
@@ -161,28 +210,66 @@ static void truncated_while_mapped(void **state)
     mem_free(path);
 }
 
+static void exit_with_3(int signum)
+{
+    (void)signum;
+    _exit(3);
+}
+
 /* A SIGBUS that is not ours does what it did before. */
 static void foreign_sigbus(void **state)
 {
-    int status;
+    static const struct {
+        void (*before)(int);
+        bool is_sent;
+        int exit_code, signal;
+    } rows[] = {
+        {SIG_DFL, false, 2, 0},
+        {SIG_DFL, true, 0, SIGBUS},
+        {SIG_IGN, true, 2, 0},
+        {exit_with_3, true, 3, 0},
+    };
     (void)state;
-    for (int sent = 0; sent < 2; sent++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int status;
         pid_t child = fork();
         if (child == 0) {
             struct file_map map;
-            signal(SIGBUS, SIG_DFL);
+            signal(SIGBUS, rows[i].before);
             if (file_map("/proc/self/exe", &map, NULL) < 0)
                 _exit(1);
-            if (sent)
+            if (rows[i].is_sent)
                 kill(getpid(), SIGBUS);
             _exit(2);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
-        if (sent)
-            assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
-        else
-            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 2);
+        assert_int_equal(WIFSIGNALED(status) ? WTERMSIG(status) : 0, rows[i].signal);
+        assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : 0, rows[i].exit_code);
     }
+}
+
+/* A fault in somebody else's mapping still kills. */
+static void foreign_fault(void **state)
+{
+    char *path = in_dir("foreign");
+    int status;
+    (void)state;
+    assert_int_equal(file_write_all(path, "content", 7, NULL), LAM_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        struct file_map map;
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        signal(SIGBUS, SIG_DFL);
+        if (fd < 0 || file_map(path, &map, NULL) < 0)
+            _exit(1);
+        volatile char *theirs = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+        if (theirs == MAP_FAILED || ftruncate(fd, 0) < 0)
+            _exit(1);
+        _exit(theirs[0] ? 2 : 4);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+    mem_free(path);
 }
 
 static void many_mappings(void **state)
@@ -260,9 +347,12 @@ int main(void)
         cmocka_unit_test(writes_and_reads),
         cmocka_unit_test(errors),
         cmocka_unit_test(not_regular),
+        cmocka_unit_test(long_pipe),
+        cmocka_unit_test(failing_writes),
         cmocka_unit_test(keeps_link_and_mode),
         cmocka_unit_test(truncated_while_mapped),
         cmocka_unit_test(foreign_sigbus),
+        cmocka_unit_test(foreign_fault),
         cmocka_unit_test(many_mappings),
         cmocka_unit_test(copies),
         cmocka_unit_test(refusals),

@@ -253,6 +253,54 @@ static void help(void **state)
     strbuf_free(&text);
 }
 
+static int turn_on(void *target, const char *text, struct lam_error *err)
+{
+    if (text)
+        return lam_error_set(err, LAM_E_USAGE, "got a text");
+    *(int *)target = 1;
+    return LAM_OK;
+}
+
+/* Rows without a long name, callbacks without an argument, no operands, a left side that is long. */
+static void odd_rows(void **state)
+{
+    int is_on = 0;
+    const char *text = NULL;
+    const struct option_row rows[] = {
+        {NULL, 'n', NULL, "turned on", OPTION_CALL, &is_on, NULL, turn_on},
+        {NULL, 'h', "TEXT", "not help", OPTION_TEXT, &text, NULL, NULL},
+        {"a-name-that-is-long", 0, "ARGUMENT", "below", OPTION_TEXT, &text, NULL, NULL},
+        {0},
+    };
+    const struct option_spec odd = {.command = "odd", .rows = rows};
+    struct line line;
+    struct option_operands rest = {0};
+    struct lam_error err = LAM_ERROR_INIT;
+    struct strbuf out = {0};
+    (void)state;
+    split(&line, "-n|-h|x");
+    assert_int_equal(options_parse(&odd, line.argc, line.argv, &rest, &err), LAM_OK);
+    assert_int_equal(is_on, 1);
+    assert_string_equal(text, "x");
+    option_operands_free(&rest);
+    split(&line, "-h|");
+    assert_int_equal(options_parse(&odd, line.argc, line.argv, &rest, &err), LAM_E_USAGE);
+    assert_string_equal(err.msg, "-h takes a text that is not empty, not ''");
+    split(&line, "more");
+    assert_int_equal(options_parse(&odd, line.argc, line.argv, &rest, &err), LAM_E_USAGE);
+    assert_string_equal(err.msg, "odd does not take 'more'; 'odd --help' explains");
+    options_help(&odd, &out);
+    assert_string_equal(strbuf_text(&out), "Usage: odd [OPTION…]\n"
+                                           "\n"
+                                           "Options:\n"
+                                           "  -n                      turned on\n"
+                                           "  -h TEXT                 not help\n"
+                                           "      --a-name-that-is-long=ARGUMENT\n"
+                                           "                          below\n"
+                                           "      --help              show this text\n");
+    strbuf_free(&out);
+}
+
 static void nearest(void **state)
 {
     static const char *const commands[] = {"record", "report", "view", "doctor", "diff", NULL};
@@ -274,10 +322,8 @@ static void nearest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(command_lines),
-        cmocka_unit_test(operand_counts),
-        cmocka_unit_test(help),
-        cmocka_unit_test(nearest),
+        cmocka_unit_test(command_lines), cmocka_unit_test(operand_counts), cmocka_unit_test(help),
+        cmocka_unit_test(odd_rows),      cmocka_unit_test(nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
