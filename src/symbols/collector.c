@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "symbols/module_key.h"
 
 static int take_session(void *ctx, const struct profile_session *session)
 {
@@ -11,26 +12,21 @@ static int take_session(void *ctx, const struct profile_session *session)
     return LAM_OK;
 }
 
-/* What makes two modules the same: the build id where there is one, else the path. */
+static size_t build_id_bytes(const struct profile_module *module)
+{
+    return module->build_id_bytes > BUILD_ID_MAX ? BUILD_ID_MAX : module->build_id_bytes;
+}
+
 static int module_key(struct symbols_collector *hits, const struct profile_module *module,
                       uint32_t *key)
 {
-    char bytes[1 + BUILD_ID_MAX] = {'b'};
-    size_t size = module->build_id_bytes;
-    if (size > BUILD_ID_MAX)
-        size = BUILD_ID_MAX;
-    if (size > 0) {
-        memcpy(bytes + 1, module->build_id, size);
-        return intern_add(&hits->keys, bytes, 1 + size, key);
-    }
-    char *path = mem_alloc(module->path.size + 1);
-    if (!path)
+    size_t length;
+    char *name = symbols_module_key(module->build_id, build_id_bytes(module), module->path.bytes,
+                                    module->path.size, &length);
+    if (!name)
         return LAM_E_NOMEM;
-    path[0] = 'p';
-    if (module->path.size > 0)
-        memcpy(path + 1, module->path.bytes, module->path.size);
-    int rc = intern_add(&hits->keys, path, module->path.size + 1, key);
-    mem_free(path);
+    int rc = intern_add(&hits->keys, name, length, key);
+    mem_free(name);
     return rc;
 }
 
@@ -67,8 +63,7 @@ static int take_module(void *ctx, const struct profile_module *from)
         struct hit_module *module = array_add(&hits->modules);
         if (!module)
             return LAM_E_NOMEM;
-        module->build_id.size =
-            from->build_id_bytes > BUILD_ID_MAX ? BUILD_ID_MAX : from->build_id_bytes;
+        module->build_id.size = (uint8_t)build_id_bytes(from);
         memcpy(module->build_id.bytes, from->build_id, module->build_id.size);
         module->is_vdso = from->is_vdso;
     }

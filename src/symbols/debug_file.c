@@ -82,7 +82,8 @@ static bool is_linked(const struct elf_file *debug, const struct elf_file *file,
     return sum == crc;
 }
 
-/* The directory of a path without links, for mem_free(); what the path says when it cannot be followed. */
+/* The directory of a path without links, for mem_free(); what the path says when it cannot be
+ * followed. */
 static char *directory_of(const char *path)
 {
     char *resolved = realpath(path, NULL);
@@ -133,7 +134,8 @@ static uint64_t xz_number(struct cursor *cur)
     return cursor_uleb(cur); /* the same coding */
 }
 
-/* What an xz file says it unpacks to, from the index at its end; UINT64_MAX when it does not say. */
+/* What an xz file says it unpacks to, from the index at its end; UINT64_MAX when it does not
+ * say. */
 static uint64_t xz_unpacked_bytes(const uint8_t *bytes, size_t length)
 {
     if (length < 32 || memcmp(bytes + length - 2, "YZ", 2) != 0)

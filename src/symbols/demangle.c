@@ -19,22 +19,25 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/* libiberty's demanglers bound the depth of what they print, but not the stack of what they parse (arrays of the name's
- * length, and one of templates × references), nor their output, nor their time. So they run here:
+/* libiberty's demanglers bound the depth of what they print, but not the stack of what they parse
+ * (arrays of the name's length, and one of templates × references), nor their output, nor their
+ * time. So they run here:
  *   - on a thread whose stack is large enough for the longest name we accept (demangle_stacks below);
  *   - with output going to a buffer of fixed size, which is left by a jump when it is full: they hold no resource, since
  *     their callback forms allocate on the stack alone;
- *   - under a timer on the thread's CPU clock, whose second tick within one name leaves it in the same way. */
+ *   - under a timer on the thread's CPU clock, whose second tick within one name leaves it in the same
+ * way. */
 enum {
     DEMANGLE_OPTIONS = DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT,
     DEMANGLE_TICK_NS = 3000000,
     DEMANGLE_TICKS =
-        2, /* ticks come at the kernel's own pace, up to 10 ms apart; the first may have been nearly due */
+        2, /* the kernel rounds ticks up to its own, and the first may have been nearly due */
 };
 
-/* Parsing takes at most about 1.5 KB of stack a byte (several frames a level of nesting), printing 1 MB in all (it stops
- * at 1,024 levels), the arrays 80 bytes a byte of the name and 16 bytes × templates × references: at most
- * 16 × length² / 60. Stacks are only touched as far as they are used. */
+/* Parsing takes at most about 1.5 KB of stack a byte (several frames a level of nesting), printing
+ * 1 MB in all (it stops at 1,024 levels), the arrays 80 bytes a byte of the name and 16 bytes ×
+ * templates × references: at most 16 × length² / 60. Stacks are only touched as far as they are
+ * used. */
 static const struct {
     size_t stack_bytes;
     size_t max_input;
@@ -56,10 +59,11 @@ struct demangle_room {
     char text[DEMANGLE_MAX_OUTPUT];
 };
 
-static _Thread_local struct demangle_room *demangle_room; /* of this thread, inside demangle_threads() */
+/* Of this thread, inside demangle_threads(). */
+static _Thread_local struct demangle_room *demangle_room;
 
-/* Runs in a signal handler: touches the room of its own thread and nothing else. The jump leaves either libiberty or
- * demangle_collect(), neither of which holds a lock or memory. */
+/* Runs in a signal handler: touches the room of its own thread and nothing else. The jump leaves
+ * either libiberty or demangle_collect(), neither of which holds a lock or memory. */
 static void on_tick(int sig, siginfo_t *info, void *context)
 {
     (void)sig;
@@ -186,7 +190,8 @@ static void add_clone_suffixes(struct strbuf *full, const char *suffix, size_t l
     }
 }
 
-/* name[0 … length): mangled, without version. Appends its demangled form, or returns PLAIN and leaves full alone. */
+/* name[0 … length): mangled, without version. Appends its demangled form, or returns PLAIN and
+ * leaves full alone. */
 static enum symbol_language demangle_mangled(struct demangle_room *room, const char *name,
                                              size_t length, struct strbuf *full)
 {
@@ -301,7 +306,8 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* Starts one worker with every signal but the timer's blocked, so that the program's signals keep going elsewhere. */
+/* Starts one worker with every signal but the timer's blocked, so that the program's signals keep
+ * going elsewhere. */
 static int worker_start(struct demangle_worker *worker, size_t stack_bytes)
 {
     pthread_attr_t attr;

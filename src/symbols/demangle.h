@@ -7,7 +7,7 @@
 #include "base/strbuf.h"
 
 enum symbol_language {
-    SYMBOL_LANGUAGE_PLAIN, /* C, assembly, or a name that no demangler understood: full name = raw name */
+    SYMBOL_LANGUAGE_PLAIN, /* C, assembly, or not understood: the full name is the raw name */
     SYMBOL_LANGUAGE_CPP,
     SYMBOL_LANGUAGE_RUST,
 };
@@ -17,24 +17,26 @@ enum {
     DEMANGLE_MAX_OUTPUT = 65536, /* names that expand beyond this stay as they are */
 };
 
-/* Appends the demangled form of a linker name: without Rust's hashes and without ".llvm.N"; other clone suffixes follow
- * as " [clone .cold]" and "@plt" stays. A name that is not mangled, is damaged, or would take too much room or time (a
- * few milliseconds) is appended as it is.
- * Time, stack and output are bounded whatever the name. Inside demangle_threads() this is fast; elsewhere each mangled
- * name costs the start of a thread, since a deep name needs more stack than a caller may have.
+/* Appends the demangled form of a linker name: without Rust's hashes and without ".llvm.N"; other
+ * clone suffixes follow as " [clone .cold]" and "@plt" stays. A name that is not mangled, is
+ * damaged, or would take too much room or time (a few milliseconds) is appended as it is. Time,
+ * stack and output are bounded whatever the name. Inside demangle_threads() this is fast; elsewhere
+ * each mangled name costs the start of a thread, since a deep name needs more stack than a caller
+ * may have.
  * Threads: any. Memory that is short shows in full->failed. */
 enum symbol_language demangle_name(const char *name, size_t length, struct strbuf *full);
 
-/* Appends the short form of a full name as demangle_name() gives it (or another demangler): what people and marker
- * patterns call the function. No hash, no generic arguments, no parameters, no return type, no clone suffix:
+/* Appends the short form of a full name as demangle_name() gives it (or another demangler): what
+ * people and marker patterns call the function. No hash, no generic arguments, no parameters, no
+ * return type, no clone suffix:
  *
  *   rustc_span::with::<u32>                                    rustc_span::with
- *   <rustc_span::symbol::Symbol>::intern                       rustc_span::symbol::Symbol::intern   (as legacy names are)
- *   <alloc::vec::Vec<T> as core::ops::drop::Drop>::drop        <alloc::vec::Vec as core::ops::drop::Drop>::drop
+ *   <rustc_span::symbol::Symbol>::intern                       rustc_span::symbol::Symbol::intern
+ *   <alloc::vec::Vec<T> as core::ops::Drop>::drop      <alloc::vec::Vec as core::ops::Drop>::drop
  *   <[T]>::sort_by::<F>                                        <[T]>::sort_by
  *   a::f::<T>::{closure#0}::{closure#1}                        a::f::{closure#0}::{closure#1}
  *   <a::f<T>::{closure#0} as FnOnce<()>>::call_once::{shim:vtable#0}
- *                                          <a::f::{closure#0} as FnOnce>::call_once::{shim:vtable#0}
+ *                                 <a::f::{closure#0} as FnOnce>::call_once::{shim:vtable#0}
  *   void llvm::sort<T*>(T*, T*)                                llvm::sort
  *   std::enable_if<(A)>(3), int>::type ns::f<A>(A) const       ns::f
  *   (anonymous namespace)::P::run(llvm::Function&)             (anonymous namespace)::P::run
@@ -46,18 +48,19 @@ enum symbol_language demangle_name(const char *name, size_t length, struct strbu
  *   memcpy@@GLIBC_2.14                                         memcpy
  *   malloc@plt                                                 malloc@plt
  *
- * `language` as demangle_name() said. Never recurses; time is linear in the length; a name whose brackets do not match
- * gives a shorter name or itself, never nothing. */
+ * `language` as demangle_name() said. Never recurses; time is linear in the length; a name whose
+ * brackets do not match gives a shorter name or itself, never nothing. */
 void symbol_short_name(enum symbol_language language, const char *full, size_t length,
                        struct strbuf *short_name);
 
 /* The language of a name that somebody else demangled, from its looks. */
 enum symbol_language symbol_language_guess(const char *full, size_t length);
 
-/* Runs fn for items 0 … count - 1, each once, on `threads` threads (0: one a processor) with the room that demangling
- * needs, and returns when all have ended. `worker` is the index of the thread. A negative code from fn skips the items
- * not yet begun and is returned. Where the system refuses such threads the items run on this one, and names that would
- * need more room than there is stay mangled. */
+/* Runs fn for items 0 … count - 1, each once, on `threads` threads (0: one a processor) with the
+ * room that demangling needs, and returns when all have ended. `worker` is the index of the thread.
+ * A negative code from fn skips the items not yet begun and is returned. Where the system refuses
+ * such threads the items run on this one, and names that would need more room than there is stay
+ * mangled. */
 int demangle_threads(unsigned threads, size_t count,
                      int (*fn)(void *ctx, size_t item, unsigned worker), void *ctx);
 

@@ -70,8 +70,8 @@ static bool may_go_on(struct dwarf_lines *lines)
     return !lines->was_cut;
 }
 
-/* Calls fn for each range of an entry that lies in code. Ranges of functions that the linker threw away begin at 0 or near
- * the end of the address space. */
+/* Calls fn for each range of an entry that lies in code. Ranges of functions that the linker threw
+ * away begin at 0 or near the end of the address space. */
 static void each_range(struct dwarf_lines *lines, Dwarf_Die *die,
                        void (*fn)(void *ctx, uint64_t low, uint64_t high), void *ctx)
 {
@@ -163,7 +163,7 @@ const struct dwarf_call *dwarf_lines_call(const struct dwarf_lines *lines, uint3
     return node > 0 && node <= lines->calls.count ? &lines->calls.items[node - 1] : NULL;
 }
 
-/* ---- entries ---------------------------------------------------------------------------------------------------- */
+/* ---- entries -------------------------------------------------------------------------------- */
 
 static const char *string_attribute(Dwarf_Die *die, unsigned name)
 {
@@ -312,9 +312,10 @@ static int walk_unit(struct dwarf_lines *lines, struct located *sites, size_t co
     return walk.rc;
 }
 
-/* ---- sites ------------------------------------------------------------------------------------------------------ */
+/* ---- sites ---------------------------------------------------------------------------------- */
 
-/* The unit that holds an address; UINT32_MAX when none does. Units rarely overlap, and then by a few. */
+/* The unit that holds an address; UINT32_MAX when none does. Units rarely overlap, and then by a
+ * few. */
 static uint32_t find_unit(const struct dwarf_lines *lines, uint64_t address)
 {
     size_t low = 0, high = lines->ranges.count;

@@ -35,8 +35,8 @@ static void note_build_id(struct build_id *id, Elf_Data *data)
     }
 }
 
-/* The notes of a separate debug file can only be found by its section headers, those of a stripped file sometimes only by
- * its program headers. */
+/* The notes of a separate debug file can only be found by its section headers, those of a stripped
+ * file sometimes only by its program headers. */
 static void read_build_id(struct elf_file *file)
 {
     Elf_Scn *section = NULL;
@@ -138,7 +138,8 @@ static struct elf_file *elf_file_new(const char *name)
     return file;
 }
 
-/* The file's bytes where libelf may write: its mapping is private, so no one else sees it. NULL when memory is short. */
+/* The file's bytes where libelf may write: its mapping is private, so no one else sees it. NULL
+ * when memory is short. */
 static void *writable_image(struct elf_file *file)
 {
     uintptr_t image = (uintptr_t)file->map.data;

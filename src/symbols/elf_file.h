@@ -52,10 +52,12 @@ struct elf_file {
     LAM_ARRAY(struct elf_section) code; /* sorted by address */
 };
 
-/* Opens an ELF file, or an image in memory, which is copied (the segments of a vdso lie where their file offsets say, so its
- * memory is its file). Codes as file_map(); CORRUPT for what is not ELF, is cut
- * short, or is an archive. A file whose section headers are damaged or absent opens and has no symbols.
- * Threads: different files may be used by different threads at once, one file by one thread at a time. */
+/* Opens an ELF file, or an image in memory, which is copied (the segments of a vdso lie where their
+ * file offsets say, so its memory is its file). Codes as file_map(); CORRUPT for what is not ELF,
+ * is cut short, or is an archive. A file whose section headers are damaged or absent opens and has
+ * no symbols.
+ * Threads: different files may be used by different threads at once, one file by one thread at a
+ * time. */
 int elf_file_open(struct elf_file **file, const char *path, struct lam_error *err);
 int elf_file_open_memory(struct elf_file **file, const void *image, size_t size_bytes,
                          const char *name, struct lam_error *err);
@@ -63,8 +65,8 @@ int elf_file_open_memory(struct elf_file **file, const void *image, size_t size_
 int elf_file_adopt(struct elf_file **file, Elf *elf, const char *name);
 void elf_file_close(struct elf_file **file); /* NULL and *file NULL are fine */
 
-/* The file's own virtual address of a byte at a file offset, as unwinders and importers that know mappings have it.
- * False when no segment holds it. */
+/* The file's own virtual address of a byte at a file offset, as unwinders and importers that know
+ * mappings have it. False when no segment holds it. */
 bool elf_file_address(const struct elf_file *file, uint64_t file_offset, uint64_t *address);
 
 /* The executable section that holds an address; NULL when none does. */
@@ -73,10 +75,12 @@ const struct elf_section *elf_file_code_at(const struct elf_file *file, uint64_t
 /* The first section of that name, or NULL. */
 Elf_Scn *elf_file_section(const struct elf_file *file, const char *name);
 
-/* The address of the first segment: what differs between a file and its separate debug file when one was prelinked. */
+/* The address of the first segment: what differs between a file and its separate debug file when
+ * one was prelinked. */
 uint64_t elf_file_base(const struct elf_file *file);
 
-/* The bytes of a section in place: false when it has none, lies outside the file, or is compressed. */
+/* The bytes of a section in place: false when it has none, lies outside the file, or is
+ * compressed. */
 bool elf_file_bytes(const struct elf_file *file, Elf_Scn *section, const uint8_t **bytes,
                     size_t *size_bytes);
 

@@ -4,9 +4,10 @@
 
 #include <gelf.h>
 
-/* A stub jumps through a slot of the global offset table, which a relocation fills with a symbol's address. So the slots
- * are found by decoding the stubs, and named by the relocations. With indirect branch tracking the stubs of .plt push the
- * index of their relocation instead, and the jumps stand in .plt.sec. */
+/* A stub jumps through a slot of the global offset table, which a relocation fills with a symbol's
+ * address. So the slots are found by decoding the stubs, and named by the relocations. With
+ * indirect branch tracking the stubs of .plt push the index of their relocation instead, and the
+ * jumps stand in .plt.sec. */
 enum { STUB_BYTES = 16, STUBS_MAX = 1 << 20 };
 
 struct stub {
@@ -110,8 +111,11 @@ static int compare_stubs(const void *left, const void *right)
 
 static int index_stubs(struct plt *plt)
 {
-    array_each(&plt->stubs, stub) if (array_push(stub->slot ? &plt->by_slot : &plt->by_index, stub) <
-                                      0) return LAM_E_NOMEM;
+    for (size_t i = 0; i < plt->stubs.count; i++) {
+        struct stub *stub = &plt->stubs.items[i];
+        if (array_push(stub->slot ? &plt->by_slot : &plt->by_index, stub) < 0)
+            return LAM_E_NOMEM;
+    }
     array_sort(&plt->by_slot, compare_stubs);
     array_sort(&plt->by_index, compare_stubs);
     return LAM_OK;
@@ -158,7 +162,8 @@ static const char *relocation_symbol(const struct relocations *from, const GElf_
     return name && *name ? name : NULL;
 }
 
-/* Relocations that can fill a stub's slot: by their numbers, for a table of millions of others is passed over quickly. */
+/* Relocations that can fill a stub's slot: by their numbers, for a table of millions of others is
+ * passed over quickly. */
 static bool fills_slot(uint16_t machine, uint64_t type)
 {
     if (machine == EM_X86_64)

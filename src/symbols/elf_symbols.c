@@ -6,7 +6,7 @@
 
 enum {
     RANK_LABEL = 64,     /* assembly labels come after functions */
-    RANK_UNDERSCORE = 8, /* for each leading one, up to 3: write before __write before __libc_write */
+    RANK_UNDERSCORE = 8, /* for each leading one, up to 3: write before __write */
     RANK_WEAK = 1,
     RANK_LOCAL = 2,
 };
@@ -25,7 +25,8 @@ static bool is_function(unsigned type)
     return type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
-/* Labels that are no entry points: mapping symbols of ARM and RISC-V, and the compiler's and assembler's local ones. */
+/* Labels that are no entry points: mapping symbols of ARM and RISC-V, and the compiler's and
+ * assembler's local ones. */
 static bool is_noise(const char *name, unsigned type, unsigned binding)
 {
     if (name[0] == 0)

@@ -1,4 +1,5 @@
-/* Names and lines of the addresses that were hit in one module, without anything of its file: what the sidecar stores. */
+/* Names and lines of the addresses that were hit in one module, without anything of its file: what
+ * the sidecar stores. */
 #ifndef LAMELLA_SYMBOLS_MODULE_RESOLVE_H
 #define LAMELLA_SYMBOLS_MODULE_RESOLVE_H
 
@@ -48,7 +49,8 @@ struct resolved_module {
     struct arena text;
 };
 
-/* Sorts the module's addresses in place. Belongs inside demangle_threads(). Returns LAM_OK or LAM_E_NOMEM. */
+/* Sorts the module's addresses in place. Belongs inside demangle_threads(). Returns LAM_OK or
+ * LAM_E_NOMEM. */
 int module_resolve(struct resolved_module *resolved, struct hit_module *module,
                    const char *debug_root, uint64_t lines_deadline_ns);
 

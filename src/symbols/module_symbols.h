@@ -18,8 +18,9 @@ struct module_symbols {
     uint64_t lines_shift;
 };
 
-/* Opens what there is of a module. A file is used when it is the one that was mapped: by its build id, or without one by
- * the time it was changed. What is not there is a state, no failure. Returns LAM_OK or LAM_E_NOMEM. */
+/* Opens what there is of a module. A file is used when it is the one that was mapped: by its build
+ * id, or without one by the time it was changed. What is not there is a state, no failure. Returns
+ * LAM_OK or LAM_E_NOMEM. */
 int module_symbols_load(struct module_symbols *symbols, const struct hit_module *module,
                         const char *debug_root);
 

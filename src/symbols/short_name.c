@@ -5,9 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Names are read from left to right by two walkers, one a language, which copy what belongs to the short name and skip
- * bracketed groups that do not. Nothing recurses; open brackets are kept on a stack of fixed depth, and a group that is
- * nested deeper is taken to reach to the end of the name. */
+/* Names are read from left to right by two walkers, one a language, which copy what belongs to the
+ * short name and skip bracketed groups that do not. Nothing recurses; open brackets are kept on a
+ * stack of fixed depth, and a group that is nested deeper is taken to reach to the end of the
+ * name. */
 enum { BRACKETS_MAX = 256, LITERAL_MAX = 64 };
 
 struct text {
@@ -55,7 +56,8 @@ static size_t operator_length(struct text text, size_t at)
     return 0;
 }
 
-/* Length of a literal at `at` whose brackets mean nothing: 'x' or "text"; 0 when none stands there. */
+/* Length of a literal at `at` whose brackets mean nothing: 'x' or "text"; 0 when none stands
+ * there. */
 static size_t literal_length(struct text text, size_t at)
 {
     char quote = text.at[at];
@@ -78,7 +80,8 @@ static size_t literal_length(struct text text, size_t at)
     return 0;
 }
 
-/* A '<' that compares: libiberty writes operands in parentheses, "(sizeof (T))<(8)". "operator()<T>" is no comparison. */
+/* A '<' that compares: libiberty writes operands in parentheses, "(sizeof (T))<(8)".
+ * "operator()<T>" is no comparison. */
 static bool is_less_than(struct text text, size_t at)
 {
     return at > 0 && text.at[at - 1] == ')' && !(at >= 10 && has_at(text, at - 10, "operator()"));
@@ -89,7 +92,8 @@ static char closer_of(char open)
     return open == '<' ? '>' : open == '(' ? ')' : open == '[' ? ']' : '}';
 }
 
-/* The position behind the bracketed group that opens at `at`; the text's length when it never closes. */
+/* The position behind the bracketed group that opens at `at`; the text's length when it never
+ * closes. */
 static size_t skip_group(struct text text, size_t at)
 {
     char stack[BRACKETS_MAX];
@@ -126,7 +130,7 @@ static size_t skip_group(struct text text, size_t at)
     return at;
 }
 
-/* ---- suffixes --------------------------------------------------------------------------------------------------- */
+/* ---- suffixes ------------------------------------------------------------------------------- */
 
 /* Words that compilers and linkers put behind a function's name for a part or a copy of it. */
 static const char *const suffix_words[] = {
@@ -166,7 +170,7 @@ static size_t without_suffixes(struct text text)
     return end;
 }
 
-/* ---- Rust ------------------------------------------------------------------------------------------------------- */
+/* ---- Rust ----------------------------------------------------------------------------------- */
 
 /* Length of "::h0123456789abcdef" at the end, or 0. */
 static size_t rust_hash_length(struct text text)
@@ -199,7 +203,8 @@ static bool is_crate_hash(struct text text, size_t at)
            has_at(text, at + 1 + digits, "]");
 }
 
-/* Turns "<a::B>" at `from` to the end of out into "a::B" when it is a plain path; false when it is not. */
+/* Turns "<a::B>" at `from` to the end of out into "a::B" when it is a plain path; false when it is
+ * not. */
 static bool unwrap_path(struct strbuf *out, size_t from)
 {
     const char *inside = out->data + from + 1;
@@ -247,9 +252,10 @@ static void short_rust(struct text text, struct strbuf *out)
     }
 }
 
-/* ---- C++ -------------------------------------------------------------------------------------------------------- */
+/* ---- C++ ------------------------------------------------------------------------------------ */
 
-/* Copies "operator" and what follows it at `at`; returns the position behind, template arguments skipped. */
+/* Copies "operator" and what follows it at `at`; returns the position behind, template arguments
+ * skipped. */
 static size_t cpp_operator(struct text text, size_t at, struct strbuf *out)
 {
     size_t end = at + 8;
@@ -319,7 +325,8 @@ static size_t cpp_skip_qualifiers(struct text text, size_t at)
     return at;
 }
 
-/* A parameter list, the unnamed namespace, or the parentheses of a declarator ("void (*f(int))(char)") at `at`.
+/* A parameter list, the unnamed namespace, or the parentheses of a declarator ("void
+ * (*f(int))(char)") at `at`.
  * Returns where to go on; the text's length when the name has ended. */
 static size_t cpp_parentheses(struct text text, size_t at, struct strbuf *out)
 {
@@ -367,7 +374,7 @@ static void short_cpp(struct text text, struct strbuf *out)
     }
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------ */
 
 static void short_plain(struct text text, struct strbuf *out)
 {

@@ -1,23 +1,23 @@
-/* The symbol sidecar: what the addresses of a recording are called, kept in the recording so that it can be read where the
- * binaries are not. docs/sidecar.md is the format.
+/* The symbol sidecar: what the addresses of a recording are called, kept in the recording so that
+ * it can be read where the binaries are not. docs/sidecar.md is the format.
  *
  * Writing, at the end of `lamella record` (the one who knows the inputs connects them):
  *
  *     struct symbols_collector *hits;
  *     symbols_collector_open(&hits, err);
- *     input_push(recording, symbols_collector_sink(hits), err);    // any reader of src/input; takes modules and frames
- *     symbols_write_sidecar(recording_dir, hits, err);             // writes recording_dir/symbols.lamsym
+ *     input_push(recording, symbols_collector_sink(hits), err);    // any reader of src/input
+ *     symbols_write_sidecar(recording_dir, hits, err);     // writes recording_dir/symbols.lamsym
  *     symbols_collector_close(&hits);
  *
  * Reading:
  *
  *     struct symbols *symbols;
- *     symbols_open(&symbols, recording_dir, err);                  // NOTFOUND: no sidecar was written
- *     uint32_t module = symbols_module(symbols, build_id, build_id_bytes, path, path_length);    // once a module
+ *     symbols_open(&symbols, recording_dir, err);     // NOTFOUND: no sidecar was written
+ *     uint32_t module = symbols_module(symbols, build_id, build_id_bytes, path, path_length);
  *     struct symbol_place place = symbols_lookup(symbols, module, frame->offset, frame->is_return);
- *     for (uint32_t i = 0; i < place.count; i++)                   // innermost first: inlined calls, then the function
+ *     for (uint32_t i = 0; i < place.count; i++)     // innermost first: inlined, then the function
  *         … symbols_frame(symbols, &place, i).name …
- */
+ * / */
 #ifndef LAMELLA_SYMBOLS_SIDECAR_H
 #define LAMELLA_SYMBOLS_SIDECAR_H
 
@@ -31,7 +31,7 @@
 
 #define SYMBOLS_FILE_NAME "symbols.lamsym"
 
-/* ---- writing ---------------------------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 struct symbols_collector;
 
@@ -44,51 +44,52 @@ void symbols_collector_close(struct symbols_collector **hits); /* NULL and *hits
 
 /* All-zero is the default. */
 struct symbols_options {
-    const char *debug_root; /* where separate debug files are; NULL: /usr/lib/debug */
-    unsigned threads;       /* 0: one a processor */
-    uint32_t lines_budget_ms; /* for reading DWARF, all modules together; 0: 3,000. Names are always resolved */
+    const char *debug_root;   /* where separate debug files are; NULL: /usr/lib/debug */
+    unsigned threads;         /* 0: one a processor */
+    uint32_t lines_budget_ms; /* for reading DWARF, all modules together; 0: 3,000 */
 };
 
-/* Resolves the collected addresses and writes the sidecar in one step (readers see the old one or the new one).
- * A module is looked up by its path. It is used when its build id is the recorded one or, where none was recorded, when it
- * was not changed after it was mapped; symbols and lines then come from it and its debug file. Modules with one build id
- * under several paths are one, with the symbols of all. What cannot be resolved is written down with the reason; it is
- * no failure.
+/* Resolves the collected addresses and writes the sidecar in one step (readers see the old one or
+ * the new one). A module is looked up by its path. It is used when its build id is the recorded one
+ * or, where none was recorded, when it was not changed after it was mapped; symbols and lines then
+ * come from it and its debug file. Modules with one build id under several paths are one, with the
+ * symbols of all. What cannot be resolved is written down with the reason; it is no failure.
  * Returns LAM_OK; IO, FULL, PERM when the file cannot be written; NOMEM. */
 int symbols_write_sidecar(const char *recording_dir, struct symbols_collector *hits,
                           struct lam_error *err);
 int symbols_write_sidecar_with(const char *recording_dir, struct symbols_collector *hits,
                                const struct symbols_options *options, struct lam_error *err);
 
-/* ---- reading ---------------------------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
-enum symbols_module_state {                              /* values are those of the format */
-                            SYMBOLS_MODULE_COMPLETE = 0, /* has a full symbol table */
-                            SYMBOLS_MODULE_STRIPPED =
-                                1, /* has only what it exports; what lies between has no name */
-                            SYMBOLS_MODULE_MISSING =
-                                2, /* the file was gone, or could not be read, when the sidecar was written */
-                            SYMBOLS_MODULE_CHANGED = 3, /* another file was at its place */
-                            SYMBOLS_MODULE_DAMAGED = 4, /* it is no ELF file */
+/* Values are those of the format. */
+enum symbols_module_state {
+    SYMBOLS_MODULE_COMPLETE = 0, /* has a full symbol table */
+    SYMBOLS_MODULE_STRIPPED = 1, /* has only what it exports; what lies between has no name */
+    SYMBOLS_MODULE_MISSING = 2, /* the file was gone when the sidecar was written, or not readable */
+    SYMBOLS_MODULE_CHANGED = 3, /* another file was at its place */
+    SYMBOLS_MODULE_DAMAGED = 4, /* it is no ELF file */
 };
 
 enum symbol_state {
     SYMBOL_RESOLVED,
     SYMBOL_BETWEEN,                /* no symbol of a complete module holds the address */
-    SYMBOL_MODULE_WITHOUT_SYMBOLS, /* stripped, missing, changed or damaged: symbols_module_info() says which */
+    SYMBOL_MODULE_WITHOUT_SYMBOLS, /* stripped, missing, …: symbols_module_info() says which */
     SYMBOL_NO_MODULE,              /* the address lies in no known module */
 };
 
 struct symbols;
 
-/* Opens the sidecar of a recording. NOTFOUND when there is none; CORRUPT or TRUNCATED when it is damaged; UNSUPPORTED for
- * a later major version. Nothing in it is trusted. Threads: any number may read. */
+/* Opens the sidecar of a recording. NOTFOUND when there is none; CORRUPT or TRUNCATED when it is
+ * damaged; UNSUPPORTED for a later major version. Nothing in it is trusted. Threads: any number may
+ * read. */
 int symbols_open(struct symbols **symbols, const char *recording_dir, struct lam_error *err);
 int symbols_open_memory(struct symbols **symbols, const void *bytes, size_t size_bytes,
                         const char *name, struct lam_error *err); /* the bytes may go afterwards */
 void symbols_close(struct symbols **symbols); /* NULL and *symbols NULL are fine */
 
-/* The module of that build id, or, when it has none (build_id_bytes 0), of that path. 0: the sidecar does not know it. */
+/* The module of that build id, or, when it has none (build_id_bytes 0), of that path. 0: the
+ * sidecar does not know it. */
 uint32_t symbols_module(const struct symbols *symbols, const uint8_t *build_id,
                         size_t build_id_bytes, const char *path, size_t path_length);
 
@@ -108,13 +109,14 @@ struct symbols_module_info symbols_module_info(const struct symbols *symbols, ui
 
 struct symbol_place {
     enum symbol_state state;
-    uint32_t count; /* frames: 0 unless resolved; more than 1 with inlined calls */
-    uint32_t function; /* the one that holds the address, not inlined; dense from 0: index into tables of your own */
-    uint32_t first; /* internal */
+    uint32_t count;    /* frames: 0 unless resolved; more than 1 with inlined calls */
+    uint32_t function; /* the one that holds the address, not inlined; ids are dense from 0 */
+    uint32_t first;    /* internal */
 };
 
-/* What an address of a module is called. offset is the file's own virtual address; a return address is looked up one byte
- * before. module 0 gives NO_MODULE when no module is known to hold it; also for a module the sidecar does not know. */
+/* What an address of a module is called. offset is the file's own virtual address; a return address
+ * is looked up one byte before. module 0 gives NO_MODULE when no module is known to hold it; also
+ * for a module the sidecar does not know. */
 struct symbol_place symbols_lookup(const struct symbols *symbols, uint32_t module, uint64_t offset,
                                    bool is_return);
 

@@ -1,5 +1,5 @@
-/* sidecar_layout.h: every constant and structure of symbols.lamsym. docs/sidecar.md is the specification in words; the two
- * change together. Little endian on every machine. */
+/* sidecar_layout.h: every constant and structure of symbols.lamsym. docs/sidecar.md is the
+ * specification in words; the two change together. Little endian on every machine. */
 #ifndef LAMELLA_SYMBOLS_SIDECAR_LAYOUT_H
 #define LAMELLA_SYMBOLS_SIDECAR_LAYOUT_H
 
@@ -37,8 +37,8 @@ struct sidecar_table {
 static_assert(sizeof(struct sidecar_table) == 8, "table of sections");
 
 enum sidecar_section_id {
-    SIDECAR_TEXT = 1, /* bytes; texts end in NUL, the first is empty. A text is its offset in here */
-    SIDECAR_MODULES = 2,   /* struct sidecar_module */
+    SIDECAR_TEXT = 1,    /* texts ended by NUL, the first is empty; a text is its offset in here */
+    SIDECAR_MODULES = 2, /* struct sidecar_module */
     SIDECAR_FUNCTIONS = 3, /* struct sidecar_function */
     SIDECAR_RANGES = 4,    /* struct sidecar_range */
     SIDECAR_SITES = 5,     /* struct sidecar_site */
@@ -79,7 +79,8 @@ struct sidecar_function {
 };
 static_assert(sizeof(struct sidecar_function) == 16, "function");
 
-/* Addresses [start, end) are a function's. Within a module sorted and not overlapping, as far as this writer goes. */
+/* Addresses [start, end) are a function's. Within a module sorted and not overlapping, as far as
+ * this writer goes. */
 struct sidecar_range {
     uint64_t start;
     uint64_t end;

@@ -16,7 +16,7 @@
 
 enum { COMPRESSION_LEVEL = 3, DEFAULT_LINES_BUDGET_MS = 3000 };
 
-/* ---- resolving: each module on one of the threads --------------------------------------------------------------- */
+/* ---- resolving: each module on one of the threads ------------------------------------------- */
 
 struct resolve_job {
     struct symbols_collector *hits;
@@ -66,7 +66,7 @@ static int resolve_all(struct resolve_job *job, const struct symbols_options *op
     return demangle_threads(options->threads, count, resolve_one, job);
 }
 
-/* ---- the content ------------------------------------------------------------------------------------------------ */
+/* ---- the content ---------------------------------------------------------------------------- */
 
 struct content {
     struct intern texts;
@@ -217,7 +217,7 @@ static int add_module(struct content *content, const struct resolved_module *mod
     return rc < 0 ? rc : array_push(&content->modules, to);
 }
 
-/* ---- the file --------------------------------------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------------------------- */
 
 struct section_source {
     uint32_t id;

@@ -17,7 +17,8 @@ static int compare_names(const char *a, const char *b)
     return memcmp(a, b, a_length);
 }
 
-/* By start; at one start outer before inner, those without a size last; then the better name first. */
+/* By start; at one start outer before inner, those without a size last; then the better name
+ * first. */
 static int compare_symbols(const void *left, const void *right)
 {
     const struct symbol *a = left, *b = right;

@@ -1,5 +1,5 @@
-/* Which function an address belongs to: symbols of any origin, in any order and overlapping, made into ranges that do not
- * overlap. */
+/* Which function an address belongs to: symbols of any origin, in any order and overlapping, made
+ * into ranges that do not overlap. */
 #ifndef LAMELLA_SYMBOLS_SYMBOL_TABLE_H
 #define LAMELLA_SYMBOLS_SYMBOL_TABLE_H
 
@@ -34,13 +34,14 @@ struct symbol_table {
     struct arena text; /* names that were made */
 };
 
-/* Adds a symbol. The name must live as long as the table. One with end at or before its start is ignored.
- * LAM_OK or LAM_E_NOMEM. */
+/* Adds a symbol. The name must live as long as the table. One with end at or before its start is
+ * ignored. LAM_OK or LAM_E_NOMEM. */
 int symbol_table_add(struct symbol_table *table, struct symbol symbol);
 
-/* Sorts and cuts into ranges: each address belongs to the innermost symbol that holds it (the one that starts last; of
- * several with the same place the one of the lowest rank, then the shortest name, then the first in byte order).
- * Symbols may be added afterwards; then it is called again. LAM_OK or LAM_E_NOMEM. */
+/* Sorts and cuts into ranges: each address belongs to the innermost symbol that holds it (the one
+ * that starts last; of several with the same place the one of the lowest rank, then the shortest
+ * name, then the first in byte order). Symbols may be added afterwards; then it is called again.
+ * LAM_OK or LAM_E_NOMEM. */
 int symbol_table_finish(struct symbol_table *table);
 
 /* The range that holds the address; NULL when it lies between symbols. */

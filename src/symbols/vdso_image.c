@@ -5,7 +5,8 @@
 
 enum { VDSO_MAX_BYTES = 1 << 20 };
 
-/* Where the mapping that starts at `start` ends; 0 when it is not found or has no bounds that make sense. */
+/* Where the mapping that starts at `start` ends; 0 when it is not found or has no bounds that make
+ * sense. */
 static uintptr_t mapping_end(uintptr_t start)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
