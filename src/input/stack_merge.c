@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/strbuf.h"
 
 #define NODE_BUSY UINT32_MAX
 
@@ -130,29 +131,25 @@ void stack_merge_free(struct stack_merge *merge)
 
 enum { MODULE_IS_VDSO = 1 };
 
-/* A module is its build id; without one, its path and the file behind it. */
+/* A module is its path with the build id; without one, with the file behind it. Copies of one library under two paths stay
+ * two: each may have symbols that the other lacks. */
 static int module_id(struct stack_merge *merge, const struct stream_record_view *rec, uint32_t *out)
 {
     const struct stream_rec_module *body = &rec->body.module;
     struct stream_text path = rec->text[0], build_id = rec->text[1];
     uint32_t before = intern_count(&merge->modules), id = 0;
-    int rc;
-    if (build_id.size > 0 && build_id.size <= sizeof((struct profile_module *)0)->build_id) {
-        char key[1 + sizeof((struct profile_module *)0)->build_id] = {'b'};
-        memcpy(key + 1, build_id.bytes, build_id.size);
-        rc = intern_add(&merge->modules, key, 1 + build_id.size, &id);
-    } else {
-        char *key = mem_alloc(1 + 16 + path.size);
-        if (!key)
-            return LAM_E_NOMEM;
-        key[0] = 'p';
-        memcpy(key + 1, &body->inode, 8);
-        memcpy(key + 9, &body->device, 8);
-        memcpy(key + 17, path.bytes, path.size);
-        rc = intern_add(&merge->modules, key, 17 + path.size, &id);
-        mem_free(key);
+    if (build_id.size > sizeof((struct profile_module *)0)->build_id)
         build_id.size = 0;
+    struct strbuf key = {0};
+    strbuf_add_char(&key, (char)build_id.size);
+    strbuf_add_bytes(&key, build_id.bytes, build_id.size);
+    if (!build_id.size) {
+        strbuf_add_bytes(&key, &body->inode, sizeof body->inode);
+        strbuf_add_bytes(&key, &body->device, sizeof body->device);
     }
+    strbuf_add_bytes(&key, path.bytes, path.size);
+    int rc = strbuf_ok(&key) ? intern_add(&merge->modules, key.data, key.length, &id) : LAM_E_NOMEM;
+    strbuf_free(&key);
     *out = id;
     if (rc < 0 || id < before || !merge->sink->ops->module)
         return rc;

@@ -129,7 +129,7 @@ const char *stream_thread_origin_name(uint32_t origin)
 static const char *const notice_names[] = {
     [STREAM_NOTICE_REOPENED] = "reopened",   [STREAM_NOTICE_SILENT] = "silent",
     [STREAM_NOTICE_TRUNCATED] = "truncated", [STREAM_NOTICE_SIGBUS] = "sigbus",
-    [STREAM_NOTICE_NO_STACK] = "no_stack",   [STREAM_NOTICE_EXEC_LOST] = "exec_lost",
+    [STREAM_NOTICE_NO_STACK] = "no_stack",   [STREAM_NOTICE_SECCOMP] = "seccomp",
 };
 static const char *const notice_texts[] = {
     [STREAM_NOTICE_REOPENED] = "the program closed the sampler's event; it was opened again",
@@ -138,8 +138,8 @@ static const char *const notice_texts[] = {
     [STREAM_NOTICE_TRUNCATED] = "somebody truncated the stream file while it was written",
     [STREAM_NOTICE_SIGBUS] = "a page of the stream file was lost while it was written",
     [STREAM_NOTICE_NO_STACK] = "samples were skipped: the signal stack was too small",
-    [STREAM_NOTICE_EXEC_LOST] =
-        "a program was started without the sampler: its environment could not be changed",
+    [STREAM_NOTICE_SECCOMP] =
+        "the program put itself under a system-call filter; the sampler withdrew before it",
 };
 
 const char *stream_notice_name(uint32_t notice)

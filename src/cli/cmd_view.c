@@ -1,0 +1,195 @@
+/* lamella view: prints what a recording holds. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/byteout.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "cli/command.h"
+#include "cli/launcher_talk.h"
+#include "cli/record_summary.h"
+#include "input/read_recording.h"
+#include "output/write_view.h"
+#include "session/recover.h"
+
+struct view_settings {
+    struct view_options view;
+    int format;
+    bool is_raw;
+    uint64_t depth;
+};
+
+static const char *const formats[] = {"text", "json", NULL};
+
+static int parse_show(void *target, const char *text, struct lam_error *err)
+{
+    struct view_options *view = target;
+    static const struct {
+        const char *name;
+        size_t hides;
+    } kinds[] = {
+        {"processes", offsetof(struct view_options, hides_processes)},
+        {"threads", offsetof(struct view_options, hides_threads)},
+        {"samples", offsetof(struct view_options, hides_samples)},
+        {"waits", offsetof(struct view_options, hides_waits)},
+    };
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    for (unsigned i = 0; i < KINDS; i++)
+        *((bool *)((char *)view + kinds[i].hides)) = true;
+    while (*text) {
+        size_t size = strcspn(text, ",");
+        bool is_known = false;
+        for (unsigned i = 0; i < KINDS; i++) {
+            if (size == strlen(kinds[i].name) && memcmp(text, kinds[i].name, size) == 0) {
+                *((bool *)((char *)view + kinds[i].hides)) = false;
+                is_known = true;
+            }
+        }
+        if (!is_known)
+            return lam_error_set(err, LAM_E_USAGE,
+                                 "takes processes, threads, samples, waits, with commas between");
+        text += size + (text[size] == ',');
+    }
+    return LAM_OK;
+}
+
+/* Streams of a directory, or the one file. */
+static int view_raw(const char *path, bool is_json, struct byteout *out, struct lam_error *err)
+{
+    if (!path_is_dir(path))
+        return write_view_raw(path, is_json, out, err);
+    struct dir_entries entries = {0};
+    int rc = dir_list(path, &entries, err);
+    size_t streams = 0;
+    for (size_t i = 0; rc >= 0 && i < entries.count; i++) {
+        if (!text_ends_with(entries.items[i].name, ".lam"))
+            continue;
+        streams++;
+        char *file = path_join(path, entries.items[i].name);
+        rc = file ? write_view_raw(file, is_json, out, err)
+                  : lam_error_set(err, LAM_E_NOMEM, "%s: out of memory", path);
+        mem_free(file);
+    }
+    dir_entries_free(&entries);
+    if (rc >= 0 && !streams)
+        rc = lam_error_set(err, LAM_E_NOTFOUND, "%s: no stream file (.lam) is in it", path);
+    return rc;
+}
+
+static int view_recording(const char *path, const struct view_options *options, struct byteout *out,
+                          struct lam_error *err)
+{
+    struct symbols *symbols = NULL;
+    struct lam_error cause = LAM_ERROR_INIT;
+    int rc = path_is_dir(path) ? symbols_open(&symbols, path, &cause) : LAM_E_NOTFOUND;
+    if (rc < 0 && rc != LAM_E_NOTFOUND)
+        launcher_say("frames have no names: %s", cause.msg);
+    struct view *view = NULL;
+    rc = write_view_open(&view, options, out, symbols, err);
+    if (rc >= 0) {
+        struct profile_sink sink = write_view_sink(view);
+        rc = read_recording(path, &sink, err);
+    }
+    write_view_close(&view);
+    symbols_close(&symbols);
+    return rc;
+}
+
+/* Finishes a recording whose launcher has died, so that it can be read. One that is still being made is read as far as it
+ * has come. */
+static void make_ready(const char *path)
+{
+    struct lam_error err = LAM_ERROR_INIT;
+    int rc = path_is_dir(path) ? session_recover(path, false, record_write_symbols, &err) : LAM_OK;
+    if (rc == SESSION_RECOVERED)
+        launcher_say("%s: its launcher had died; the recording is complete now", path);
+    else if (rc < 0)
+        launcher_say("%s", err.msg);
+}
+
+static int run_view(const struct view_settings *set, const char *path)
+{
+    struct byteout *out = mem_alloc(sizeof *out);
+    struct lam_error err = LAM_ERROR_INIT;
+    if (!out) {
+        launcher_say("out of memory");
+        return EXIT_FAILED;
+    }
+    byteout_init_fd(out, STDOUT_FILENO);
+    make_ready(path);
+    int rc = set->is_raw ? view_raw(path, set->view.is_json, out, &err)
+                         : view_recording(path, &set->view, out, &err);
+    bool is_reading_wrong = rc < 0 && !out->failed;
+    int flushed = byteout_flush(out, "standard output", &err);
+    bool is_pipe_closed = out->errnum == EPIPE;
+    mem_free(out);
+    if (is_pipe_closed)
+        return EXIT_DONE; /* `lamella view x | head` has seen enough */
+    if (!is_reading_wrong && flushed >= 0)
+        return EXIT_DONE;
+    launcher_say("%s", err.msg);
+    return EXIT_FAILED;
+}
+
+int cmd_view(int argc, char **argv)
+{
+    struct view_settings set = {.view = {.from_s = (double)NAN, .to_s = (double)NAN}, .depth = 8};
+    const struct option_row rows[] = {
+        {"process", 'p', "PID|NAME",
+         "only processes with this pid, or with NAME in their program's name", OPTION_TEXT,
+         &set.view.process, NULL, NULL},
+        {"pid", 0, "PID", "the same as --process", OPTION_TEXT, &set.view.process, NULL, NULL},
+        {"thread", 't', "TID|NAME",
+         "only threads with this id, or with NAME in their name at the moment", OPTION_TEXT,
+         &set.view.thread, NULL, NULL},
+        {"from", 0, "TIME", "only what happens from then on, seconds since the start",
+         OPTION_SECONDS, &set.view.from_s, NULL, NULL},
+        {"to", 0, "TIME", "only what happens up to then", OPTION_SECONDS, &set.view.to_s, NULL, NULL},
+        {"label", 'l', "TEXT", "only samples and waits with TEXT in the name of a frame",
+         OPTION_TEXT, &set.view.label, NULL, NULL},
+        {"show", 's', "KINDS", "processes, threads, samples, waits; several with commas between",
+         OPTION_CALL, &set.view, NULL, parse_show},
+        {"depth", 'd', "N", "frames shown of a stack, innermost first; 0 shows all (text only)",
+         OPTION_U64, &set.depth, NULL, NULL},
+        {"format", 'f', "FORMAT", "text, or json: one object a line", OPTION_CHOICE, &set.format,
+         formats, NULL},
+        {"raw", 0, NULL, "the records of the stream files as they are, with their offsets",
+         OPTION_FLAG, &set.is_raw, NULL, NULL},
+        {0},
+    };
+    const struct option_spec spec = {
+        .command = "lamella view",
+        .operands = "RECORDING",
+        .about = "Prints what a recording (a directory, or one .lam file) holds: processes, their "
+                 "threads, and the "
+                 "samples and waits of each thread in the order of time.",
+        .example = "lamella view -p rustc --from 1.5 --to 2 build.lamella",
+        .rows = rows,
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    struct option_operands operands = {0};
+    struct lam_error err = LAM_ERROR_INIT;
+    int rc = options_parse(&spec, argc, argv, &operands, &err);
+    const struct view_options *view = &set.view;
+    bool has_filter = view->process || view->thread || view->label || view->hides_processes ||
+                      view->hides_threads || view->hides_samples || view->hides_waits ||
+                      !isnan(view->from_s) || !isnan(view->to_s);
+    if (rc == LAM_OK && set.is_raw && has_filter)
+        rc = lam_error_set(&err, LAM_E_USAGE, "--raw prints whole files and takes no filter");
+    if (rc == LAM_OK && set.depth > UINT32_MAX)
+        rc = lam_error_set(&err, LAM_E_USAGE, "--depth is too large");
+    if (rc != LAM_OK) {
+        option_operands_free(&operands);
+        return launcher_usage_end(&spec, rc, &err, EXIT_USAGE);
+    }
+    set.view.is_json = set.format == 1;
+    set.view.depth = (uint32_t)set.depth;
+    int code = run_view(&set, operands.items[0]);
+    option_operands_free(&operands);
+    return code;
+}

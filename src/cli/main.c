@@ -1,0 +1,132 @@
+/* lamella: finds the command and runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/strbuf.h"
+#include "cli/command.h"
+#include "cli/launcher_talk.h"
+
+static const struct lam_command commands[] = {
+    {"record", "run a command and record where its time goes", cmd_record},
+    {"report", "say where the time of a recording went", cmd_report},
+    {"report", "say where the time of a recording went", cmd_report},
+    {"view", "print the samples, waits and processes of a recording", cmd_view},
+    {"doctor", "say what this machine allows, and how to get more", cmd_doctor},
+    {"clean", "list and remove recordings", cmd_clean},
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+static const char usage[] =
+    "Usage: lamella COMMAND [OPTIONS] INPUT...\n"
+    "       cargo lamella CARGO-COMMAND...\n"
+    "\n"
+    "Slices the run of a compiler, a whole build or any other command thin enough to\n"
+    "see what the machine was doing, when, and for whom.\n"
+    "\n"
+    "Commands:\n";
+static const char usage_end[] = "\n"
+                                "  lamella COMMAND --help   says more about a command\n"
+                                "  lamella --version        prints the version\n"
+                                "\n"
+                                "Example:\n"
+                                "  lamella record -- cargo build\n";
+
+static void print_usage(FILE *out)
+{
+    fputs(usage, out);
+    for (unsigned i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fputs(usage_end, out);
+}
+
+/* What was printed must have arrived: `lamella view x > /dev/full` fails. */
+static int finish(int code)
+{
+    int failed = fflush(stdout) != 0 || ferror(stdout);
+    if (failed && code == EXIT_DONE) {
+        perror("lamella: standard output");
+        return EXIT_FAILED;
+    }
+    return code;
+}
+
+static int unknown_command(const char *word)
+{
+    const char *names[COMMAND_COUNT + 1] = {NULL};
+    for (unsigned i = 0; i < COMMAND_COUNT; i++)
+        names[i] = commands[i].name;
+    const char *nearest = options_nearest(word, names);
+    struct strbuf line = {0};
+    strbuf_add(&line, "lamella: no command '");
+    strbuf_add_printable(&line, word, strlen(word));
+    strbuf_add(&line, "'; ");
+    if (nearest)
+        strbuf_addf(&line, "did you mean '%s'? ", nearest);
+    strbuf_add(&line, "See 'lamella --help'");
+    fprintf(stderr, "%s\n", strbuf_text(&line));
+    strbuf_free(&line);
+    return EXIT_USAGE;
+}
+
+static int run(int argc, char **argv)
+{
+    for (unsigned i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(argv[0], commands[i].name) == 0)
+            return commands[i].run(argc, argv);
+    }
+    return unknown_command(argv[0]);
+}
+
+/* cargo runs `cargo-lamella lamella build …` for `cargo lamella build …`: that is `lamella record -- cargo build …`. */
+static int run_cargo(int argc, char **argv)
+{
+    int skip = argc > 1 && strcmp(argv[1], "lamella") == 0 ? 2 : 1;
+    if (argc <= skip || strcmp(argv[skip], "--help") == 0 || strcmp(argv[skip], "-h") == 0) {
+        fputs("Usage: cargo lamella CARGO-COMMAND...\n"
+              "\n"
+              "The same as: lamella record -- cargo CARGO-COMMAND...\n"
+              "\n"
+              "Example:\n"
+              "  cargo lamella build --release\n",
+              argc <= skip ? stderr : stdout);
+        return argc <= skip ? EXIT_USAGE : EXIT_DONE;
+    }
+    char **args = mem_zalloc((size_t)argc + 4, sizeof *args);
+    if (!args) {
+        fputs("lamella: out of memory\n", stderr);
+        return EXIT_FAILED;
+    }
+    static char record[] = "record", dashes[] = "--", cargo[] = "cargo";
+    int count = 0;
+    args[count++] = record;
+    args[count++] = dashes;
+    args[count++] = cargo;
+    for (int i = skip; i < argc; i++)
+        args[count++] = argv[i];
+    int code = run(count, args);
+    mem_free(args);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    const char *self = argc > 0 ? path_name(argv[0]) : "lamella";
+    if (strcmp(self, "cargo-lamella") == 0)
+        return finish(run_cargo(argc, argv));
+    if (argc < 2) {
+        print_usage(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        printf("lamella %s\n", LAM_VERSION);
+        return finish(EXIT_DONE);
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_usage(stdout);
+        return finish(EXIT_DONE);
+    }
+    return finish(run(argc - 1, argv + 1));
+}
