@@ -98,8 +98,12 @@ static int case_cloexec(int argc, char **argv)
 static int case_all(int argc, char **argv);
 
 static const struct spin_case cases[] = {
-    {"close_range", case_close_range}, {"closefrom", case_closefrom}, {"loop", case_loop},
-    {"dup2", case_dup2},               {"cloexec", case_cloexec},     {"all", case_all},
+    {"close_range", case_close_range},
+    {"closefrom", case_closefrom},
+    {"loop", case_loop},
+    {"dup2", case_dup2},
+    {"cloexec", case_cloexec},
+    {"all", case_all},
     {NULL, NULL},
 };
 

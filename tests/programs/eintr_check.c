@@ -38,7 +38,8 @@ static atomic_int is_over;
 static struct timespec deadline(clockid_t clock)
 {
     uint64_t at = clock_ns(clock) + WAIT_NS;
-    return (struct timespec){.tv_sec = (time_t)(at / 1000000000u), .tv_nsec = (long)(at % 1000000000u)};
+    return (struct timespec){.tv_sec = (time_t)(at / 1000000000u),
+                             .tv_nsec = (long)(at % 1000000000u)};
 }
 
 static int wait_poll(void)
@@ -349,7 +350,8 @@ int main(int argc, char **argv)
             int is_interrupted = rc < 0 && code == EINTR;
             int is_early = !is_interrupted && took < calls[i].least_ns;
             if (is_interrupted || is_early)
-                fprintf(stderr, "%s: %s after %.2f ms\n", calls[i].name, is_interrupted ? "EINTR" : "early", (double)took / 1e6);
+                fprintf(stderr, "%s: %s after %.2f ms\n", calls[i].name,
+                        is_interrupted ? "EINTR" : "early", (double)took / 1e6);
             interrupted += (unsigned long)is_interrupted;
             early += (unsigned long)is_early;
         }

@@ -9,11 +9,11 @@
 
 extern char **environ;
 
-#define STEP_FUNCTION(n)                              \
+#define STEP_FUNCTION(n)                               \
     __attribute__((noinline)) void chain_step##n(void) \
-    {                                                 \
-        spin_ms(20);                                  \
-        __asm__ volatile("" ::"i"(n));                \
+    {                                                  \
+        spin_ms(20);                                   \
+        __asm__ volatile("" ::"i"(n));                 \
     }
 STEP_FUNCTION(0)
 STEP_FUNCTION(1)
@@ -27,24 +27,46 @@ STEP_FUNCTION(8)
 STEP_FUNCTION(9)
 
 static void (*const step_functions[])(void) = {
-    chain_step0, chain_step1, chain_step2, chain_step3, chain_step4, chain_step5, chain_step6, chain_step7, chain_step8, chain_step9,
+    chain_step0, chain_step1, chain_step2, chain_step3, chain_step4,
+    chain_step5, chain_step6, chain_step7, chain_step8, chain_step9,
 };
-static const char *const names[] = {"execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat", "syscall"};
+static const char *const names[] = {"execve", "execv",  "execvp",  "execvpe",  "execl",
+                                    "execlp", "execle", "fexecve", "execveat", "syscall"};
 
 static void become(unsigned long how, const char *path, char **next)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
     switch (how) {
-    case 0: execve(path, next, environ); break;
-    case 1: execv(path, next); break;
-    case 2: execvp(path, next); break;
-    case 3: execvpe(path, next, environ); break;
-    case 4: execl(path, next[0], next[1], next[2], next[3], (char *)NULL); break;
-    case 5: execlp(path, next[0], next[1], next[2], next[3], (char *)NULL); break;
-    case 6: execle(path, next[0], next[1], next[2], next[3], (char *)NULL, environ); break;
-    case 7: fexecve(file, next, environ); break;
-    case 8: execveat(file, "", next, environ, AT_EMPTY_PATH); break;
-    default: syscall(SYS_execve, path, next, environ); break;
+    case 0:
+        execve(path, next, environ);
+        break;
+    case 1:
+        execv(path, next);
+        break;
+    case 2:
+        execvp(path, next);
+        break;
+    case 3:
+        execvpe(path, next, environ);
+        break;
+    case 4:
+        execl(path, next[0], next[1], next[2], next[3], (char *)NULL);
+        break;
+    case 5:
+        execlp(path, next[0], next[1], next[2], next[3], (char *)NULL);
+        break;
+    case 6:
+        execle(path, next[0], next[1], next[2], next[3], (char *)NULL, environ);
+        break;
+    case 7:
+        fexecve(file, next, environ);
+        break;
+    case 8:
+        execveat(file, "", next, environ, AT_EMPTY_PATH);
+        break;
+    default:
+        syscall(SYS_execve, path, next, environ);
+        break;
     }
     unprepared(names[how]);
 }
@@ -61,7 +83,8 @@ int main(int argc, char **argv)
         return EXIT_UNPREPARED;
     path[length] = 0;
     step_functions[step]();
-    printf("step %lu same-pid=%d%s%s\n", step, first_pid == (unsigned long)getpid(), step < last ? " next by " : "", step < last ? names[step] : "");
+    printf("step %lu same-pid=%d%s%s\n", step, first_pid == (unsigned long)getpid(),
+           step < last ? " next by " : "", step < last ? names[step] : "");
     fflush(stdout);
     if (step == last)
         return 0;

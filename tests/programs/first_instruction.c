@@ -11,11 +11,15 @@ static uint64_t ms;
 static volatile int handled;
 
 #ifdef __x86_64__
-__asm__(".text\n.p2align 4\n.globl before_k\n.type before_k, @function\nbefore_k:\n\t.cfi_startproc\n\tret\n\t.cfi_endproc\n.size before_k, . - before_k\n"
-        ".globl k\n.type k, @function\nk:\n\t.cfi_startproc\n\tud2\n\tret\n\t.cfi_endproc\n.size k, . - k\n");
+__asm__(
+    ".text\n.p2align 4\n.globl before_k\n.type before_k, "
+    "@function\nbefore_k:\n\t.cfi_startproc\n\tret\n\t.cfi_endproc\n.size before_k, . - before_k\n"
+    ".globl k\n.type k, @function\nk:\n\t.cfi_startproc\n\tud2\n\tret\n\t.cfi_endproc\n.size k, . "
+    "- k\n");
 #define SKIP(context) ((context)->uc_mcontext.gregs[REG_RIP] += 2)
 #elif defined __aarch64__
-__asm__(".text\n.globl k\n.type k, %function\nk:\n\t.cfi_startproc\n\tudf #0\n\tret\n\t.cfi_endproc\n.size k, . - k\n");
+__asm__(".text\n.globl k\n.type k, %function\nk:\n\t.cfi_startproc\n\tudf "
+        "#0\n\tret\n\t.cfi_endproc\n.size k, . - k\n");
 #define SKIP(context) ((context)->uc_mcontext.pc += 4)
 #endif
 void k(void);

@@ -128,7 +128,8 @@ static const struct {
     const char *name;
     void *(*loop)(void *rounds);
 } workers[] = {
-    {"dlopen", loop_dlopen}, {"phdr", loop_phdr}, {"malloc", loop_malloc}, {"unwind", loop_unwind}, {"threads", loop_threads},
+    {"dlopen", loop_dlopen}, {"phdr", loop_phdr},       {"malloc", loop_malloc},
+    {"unwind", loop_unwind}, {"threads", loop_threads},
 };
 #define WORKER_COUNT (sizeof workers / sizeof *workers)
 
@@ -148,7 +149,8 @@ int main(int argc, char **argv)
     end_ns = clock_ns(CLOCK_MONOTONIC) + ms * 1000000;
     alarm((unsigned)(ms / 1000 * 2 + 15)); /* a deadlock ends by SIGALRM */
     for (size_t i = 0; i < WORKER_COUNT; i++)
-        if (is_wanted(argc, argv, workers[i].name) && pthread_create(&threads[i], NULL, workers[i].loop, &rounds[i]))
+        if (is_wanted(argc, argv, workers[i].name) &&
+            pthread_create(&threads[i], NULL, workers[i].loop, &rounds[i]))
             unprepared("pthread_create");
     int idle = 0;
     for (size_t i = 0; i < WORKER_COUNT; i++)

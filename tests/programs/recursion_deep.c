@@ -24,10 +24,13 @@ int main(int argc, char **argv)
     struct rlimit limit;
     getrlimit(RLIMIT_STACK, &limit);
     if (limit.rlim_cur != RLIM_INFINITY && depth * 64 > limit.rlim_cur) {
-        limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || depth * 80 < limit.rlim_max ? depth * 80 : limit.rlim_max;
+        limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || depth * 80 < limit.rlim_max
+                             ? depth * 80
+                             : limit.rlim_max;
         if (setrlimit(RLIMIT_STACK, &limit) || argc > 3)
             unprepared("setrlimit");
-        execv("/proc/self/exe", (char *[]){argv[0], argv[1], argc > 2 ? argv[2] : "200", "again", NULL});
+        execv("/proc/self/exe",
+              (char *[]){argv[0], argv[1], argc > 2 ? argv[2] : "200", "again", NULL});
         unprepared("execv");
     }
     printf("depth=%lu sum=%lu\n", depth, go_down(depth));

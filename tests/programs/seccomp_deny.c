@@ -16,14 +16,15 @@
 
 #include "spin.h"
 
-#define LOAD_NUMBER BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
-#define ANSWER(what) BPF_STMT(BPF_RET | BPF_K, what)
+#define LOAD_NUMBER   BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
+#define ANSWER(what)  BPF_STMT(BPF_RET | BPF_K, what)
 #define ALLOW(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), ANSWER(SECCOMP_RET_ALLOW)
 
 static void filter(struct sock_filter *steps, size_t count)
 {
     struct sock_fprog program = {.len = (unsigned short)count, .filter = steps};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
         unprepared("seccomp");
 }
 
@@ -60,14 +61,9 @@ static int case_perf(int argc, char **argv)
 static void short_list(unsigned answer)
 {
     struct sock_filter steps[] = {
-        LOAD_NUMBER,
-        ALLOW(SYS_read),
-        ALLOW(SYS_write),
-        ALLOW(SYS_futex),
-        ALLOW(SYS_rt_sigreturn),
-        ALLOW(SYS_exit),
-        ALLOW(SYS_exit_group),
-        ANSWER(answer),
+        LOAD_NUMBER,           ALLOW(SYS_read),         ALLOW(SYS_write),
+        ALLOW(SYS_futex),      ALLOW(SYS_rt_sigreturn), ALLOW(SYS_exit),
+        ALLOW(SYS_exit_group), ANSWER(answer),
     };
     filter(steps, sizeof steps / sizeof *steps);
 }
@@ -102,7 +98,8 @@ static int case_strict(int argc, char **argv)
 }
 
 static const struct spin_case cases[] = {
-    {"perf", case_perf}, {"errno", case_errno}, {"kill", case_kill}, {"strict", case_strict}, {NULL, NULL},
+    {"perf", case_perf},     {"errno", case_errno}, {"kill", case_kill},
+    {"strict", case_strict}, {NULL, NULL},
 };
 
 int main(int argc, char **argv)

@@ -14,10 +14,12 @@ static void *beside(void *unused)
 int main(int argc, char **argv)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, beside, NULL)) /* libc tells the change to each thread by a signal of its own */
+    if (pthread_create(&thread, NULL, beside,
+                       NULL)) /* libc tells the change to each thread by a signal of its own */
         unprepared("pthread_create");
     spin_ms(20);
-    int failed = setuid(getuid()) + setgid(getgid()) + setresuid(-1, getuid(), -1) + setresgid(-1, getgid(), -1);
+    int failed = setuid(getuid()) + setgid(getgid()) + setresuid(-1, getuid(), -1) +
+                 setresgid(-1, getgid(), -1);
     spin_ms(20);
     failed += prctl(PR_SET_DUMPABLE, 0);
     spin_ms(20);

@@ -78,7 +78,8 @@ static int case_block(int argc, char **argv)
     if (pthread_create(&thread, NULL, mask_of_thread, &inherited))
         unprepared("pthread_create");
     pthread_join(thread, NULL);
-    printf("block: missing=%d in-thread=%d before=%d\n", missing_from(&seen), missing_from(&inherited), sigismember(&before, SIGTRAP) + sigismember(&before, SIGPROF));
+    printf("block: missing=%d in-thread=%d before=%d\n", missing_from(&seen),
+           missing_from(&inherited), sigismember(&before, SIGTRAP) + sigismember(&before, SIGPROF));
     reset();
     return 0;
 }
@@ -102,7 +103,8 @@ static int case_pending(int argc, char **argv)
         int raised = sigismember(&pending, thieved[i]);
         int while_blocked = hits;
         pthread_sigmask(SIG_UNBLOCK, &one, NULL);
-        printf("pending %s: quiet=%d raised=%d hits-blocked=%d hits-after=%d\n", thieved_names[i], quiet, raised, while_blocked, (int)hits);
+        printf("pending %s: quiet=%d raised=%d hits-blocked=%d hits-after=%d\n", thieved_names[i],
+               quiet, raised, while_blocked, (int)hits);
         reset();
     }
     return 0;
@@ -151,7 +153,8 @@ static int case_sigwait(int argc, char **argv)
     uint64_t start = clock_ns(CLOCK_MONOTONIC);
     got = sigtimedwait(&full, &info, &time);
     int is_timeout = got < 0 && errno == EAGAIN;
-    printf("sigtimedwait: timeout=%d early=%d\n", is_timeout, clock_ns(CLOCK_MONOTONIC) - start < 20000000u);
+    printf("sigtimedwait: timeout=%d early=%d\n", is_timeout,
+           clock_ns(CLOCK_MONOTONIC) - start < 20000000u);
 
     raise(SIGTRAP);
     got = sigwaitinfo(&full, &info);
@@ -190,11 +193,21 @@ static void send_by(int way, int number)
 {
     union sigval value = {.sival_int = 42};
     switch (way) {
-    case 0: raise(number); break;
-    case 1: kill(getpid(), number); break;
-    case 2: pthread_kill(pthread_self(), number); break;
-    case 3: syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number); break;
-    default: sigqueue(getpid(), number, value); break;
+    case 0:
+        raise(number);
+        break;
+    case 1:
+        kill(getpid(), number);
+        break;
+    case 2:
+        pthread_kill(pthread_self(), number);
+        break;
+    case 3:
+        syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
+        break;
+    default:
+        sigqueue(getpid(), number, value);
+        break;
     }
 }
 
@@ -211,7 +224,8 @@ static int case_handlers(int argc, char **argv)
             hits = 0;
             send_by(way, thieved[i]);
             spin_ms(3);
-            printf(" %s=%d%s", ways[way], (int)hits, code_seen == codes[way] && number_seen == thieved[i] ? "" : "?");
+            printf(" %s=%d%s", ways[way], (int)hits,
+                   code_seen == codes[way] && number_seen == thieved[i] ? "" : "?");
         }
         printf("\n");
         reset();
@@ -238,7 +252,8 @@ static int case_default(int argc, char **argv)
         spin_ms(30);
         raise(thieved[i]); /* ignored */
         spin_ms(5);
-        printf("default %s: alive=1 was-ignored=%d\n", thieved_names[i], signal(thieved[i], SIG_DFL) == SIG_IGN);
+        printf("default %s: alive=1 was-ignored=%d\n", thieved_names[i],
+               signal(thieved[i], SIG_DFL) == SIG_IGN);
     }
     reset();
     return 0;
@@ -252,7 +267,9 @@ static void other_handler(int number)
 
 static int same_action(const struct sigaction *a, const struct sigaction *b)
 {
-    int differing = a->sa_sigaction != b->sa_sigaction || (a->sa_flags & ~0x04000000) != (b->sa_flags & ~0x04000000); /* SA_RESTORER is libc's */
+    int differing =
+        a->sa_sigaction != b->sa_sigaction ||
+        (a->sa_flags & ~0x04000000) != (b->sa_flags & ~0x04000000); /* SA_RESTORER is libc's */
     for (int number = 1; number < 32; number++)
         differing += sigismember(&a->sa_mask, number) != sigismember(&b->sa_mask, number);
     return !differing;
@@ -262,7 +279,8 @@ static int case_readback(int argc, char **argv)
 {
     (void)argc, (void)argv;
     for (int i = 0; i < 2; i++) {
-        struct sigaction first, set = {.sa_sigaction = count, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK}, seen;
+        struct sigaction first,
+            set = {.sa_sigaction = count, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK}, seen;
         sigaction(thieved[i], NULL, &first);
         sigaddset(&set.sa_mask, SIGUSR2);
         sigaddset(&set.sa_mask, SIGTRAP);
@@ -272,7 +290,8 @@ static int case_readback(int argc, char **argv)
         int same = same_action(&set, &seen);
         void (*before)(int) = signal(thieved[i], other_handler);
         raise(thieved[i]);
-        printf("readback %s: default-first=%d same=%d signal-returned=%d hits=%d", thieved_names[i], first.sa_handler == SIG_DFL, same, before == set.sa_handler, (int)hits);
+        printf("readback %s: default-first=%d same=%d signal-returned=%d hits=%d", thieved_names[i],
+               first.sa_handler == SIG_DFL, same, before == set.sa_handler, (int)hits);
         printf(" again=%d\n", signal(thieved[i], SIG_DFL) == other_handler);
         reset();
     }
@@ -289,7 +308,8 @@ static int case_once(int argc, char **argv)
         raise(thieved[i]);
         spin_ms(5);
         sigaction(thieved[i], NULL, &seen);
-        printf("once %s: hits=%d default-again=%d\n", thieved_names[i], (int)hits, seen.sa_handler == SIG_DFL);
+        printf("once %s: hits=%d default-again=%d\n", thieved_names[i], (int)hits,
+               seen.sa_handler == SIG_DFL);
         reset();
     }
     return 0;
@@ -315,7 +335,8 @@ static int case_nested(int argc, char **argv)
         sigaddset(&action.sa_mask, SIGUSR2);
         sigaction(thieved[i], &action, NULL);
         raise(thieved[i]);
-        printf("nested %s: hits=%d mask-in-handler=%d inner-first=%d\n", thieved_names[i], (int)hits, (int)code_seen, number_seen != 2);
+        printf("nested %s: hits=%d mask-in-handler=%d inner-first=%d\n", thieved_names[i],
+               (int)hits, (int)code_seen, number_seen != 2);
         reset();
     }
     return 0;
@@ -359,7 +380,9 @@ static int case_inherit(int argc, char **argv)
         spin_ms(30);
         sigprocmask(SIG_SETMASK, NULL, &seen);
         sigaction(SIGPROF, NULL, &action);
-        printf("inherit: trap-blocked=%d prof-ignored=%d usr1-blocked=%d\n", sigismember(&seen, SIGTRAP), action.sa_handler == SIG_IGN, sigismember(&seen, SIGUSR1));
+        printf("inherit: trap-blocked=%d prof-ignored=%d usr1-blocked=%d\n",
+               sigismember(&seen, SIGTRAP), action.sa_handler == SIG_IGN,
+               sigismember(&seen, SIGUSR1));
         return 0;
     }
     fflush(stdout);
@@ -405,7 +428,8 @@ static int case_jump(int argc, char **argv)
         }
         sigset_t seen;
         sigprocmask(SIG_SETMASK, NULL, &seen);
-        printf("jump %s: rounds=%d blocked=%d\n", thieved_names[i], rounds, sigismember(&seen, thieved[i]));
+        printf("jump %s: rounds=%d blocked=%d\n", thieved_names[i], rounds,
+               sigismember(&seen, thieved[i]));
         reset();
     }
     return 0;

@@ -41,7 +41,8 @@ __attribute__((noreturn, unused)) static void unprepared(const char *what)
 }
 
 /* argv[at] as a number, or `standard` when there are not that many arguments. */
-__attribute__((unused)) static unsigned long number_argument(int argc, char **argv, int at, unsigned long standard)
+__attribute__((unused)) static unsigned long number_argument(int argc, char **argv, int at,
+                                                             unsigned long standard)
 {
     if (at >= argc)
         return standard;
@@ -54,7 +55,8 @@ __attribute__((unused)) static unsigned long number_argument(int argc, char **ar
     return value;
 }
 
-__attribute__((unused)) static const char *word_argument(int argc, char **argv, int at, const char *standard)
+__attribute__((unused)) static const char *word_argument(int argc, char **argv, int at,
+                                                         const char *standard)
 {
     return at < argc ? argv[at] : standard;
 }
@@ -65,7 +67,8 @@ struct spin_case {
     int (*run)(int argc, char **argv);
 };
 
-__attribute__((unused)) static int run_case(const struct spin_case *cases, int argc, char **argv, const char *standard)
+__attribute__((unused)) static int run_case(const struct spin_case *cases, int argc, char **argv,
+                                            const char *standard)
 {
     const char *wanted = word_argument(argc, argv, 1, standard);
     for (const struct spin_case *one = cases; one->name; one++)

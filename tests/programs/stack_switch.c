@@ -67,7 +67,8 @@ static void prepare(ucontext_t *context, void (*function)(void))
 /* call_on(stack top, function): no unwind rules at all; rbx keeps the old stack. */
 void call_on(void *top, void (*function)(void));
 __asm__(".text\n.globl call_on\n.type call_on, @function\n"
-        "call_on:\n\tpush %rbx\n\tmov %rsp, %rbx\n\tmov %rdi, %rsp\n\tcall *%rsi\n\tmov %rbx, %rsp\n\tpop %rbx\n\tret\n"
+        "call_on:\n\tpush %rbx\n\tmov %rsp, %rbx\n\tmov %rdi, %rsp\n\tcall *%rsi\n\tmov %rbx, "
+        "%rsp\n\tpop %rbx\n\tret\n"
         ".size call_on, . - call_on\n");
 #else
 static void call_on(void *top, void (*function)(void))

@@ -18,7 +18,8 @@ __attribute__((noinline)) uint64_t in_read(size_t size)
 {
     uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     for (size_t have = 0; have < size;) {
-        ssize_t got = is_zero ? read(file, buffer + have, size - have) : pread(file, buffer + have, size - have, (off_t)have);
+        ssize_t got = is_zero ? read(file, buffer + have, size - have)
+                              : pread(file, buffer + have, size - have, (off_t)have);
         if (got <= 0)
             unprepared("read");
         have += (size_t)got;
@@ -47,7 +48,8 @@ int main(int argc, char **argv)
     unsigned long rounds = number_argument(argc, argv, 1, 100);
     is_zero = !strcmp(word_argument(argc, argv, 2, "memory"), "zero");
     size_t limit = (size_t)128 << 20;
-    buffer = mmap(NULL, limit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    buffer =
+        mmap(NULL, limit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     file = is_zero ? open("/dev/zero", O_RDONLY | O_CLOEXEC) : memfd_create("halves", MFD_CLOEXEC);
     if (buffer == MAP_FAILED || file < 0)
         unprepared("syscall_half");
@@ -63,7 +65,8 @@ int main(int argc, char **argv)
             own += own_work(in - own);
     }
     if (!strcmp(word_argument(argc, argv, 3, ""), "truth"))
-        fprintf(stderr, "own_work=%llu in_read=%llu\n", (unsigned long long)own, (unsigned long long)in);
+        fprintf(stderr, "own_work=%llu in_read=%llu\n", (unsigned long long)own,
+                (unsigned long long)in);
     printf("rounds=%lu short=%lu\n", rounds, short_reads);
     return 0;
 }
