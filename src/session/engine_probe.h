@@ -24,8 +24,8 @@ struct engine_trial {
     bool kernel_mode;
     enum engine_verdict verdict;
     int errnum;
-    uint32_t sample_cost_ns; /* an interruption with an empty handler, median; 0 when it does not work */
-    uint32_t interval_ns; /* CPU time from signal to signal that was reached */
+    uint32_t sample_cost_ns; /* an interruption with an empty handler; 0 when it does not work */
+    uint32_t interval_ns;    /* CPU time from signal to signal that was reached */
 };
 
 /* Tries one engine. Takes 5 to 25 ms of CPU. kernel_mode is ignored for the CPU timer, which always counts it. */

@@ -175,8 +175,11 @@ static int make_scratch(struct recording *rec, struct lam_error *err)
     struct scratch_places places = {0};
     uint64_t room = 0;
     if (rec->is_memory && scratch_candidates(&places) >= 0)
-        array_each(&places, place) if (text_starts_with(rec->scratch, place->path)) room =
-            place->free_bytes;
+        array_each(&places, place)
+        {
+            if (text_starts_with(rec->scratch, place->path))
+                room = place->free_bytes;
+        }
     scratch_places_free(&places);
     rec->keep_bytes = room / 8; /* it is the machine's memory, and others want some too */
     return LAM_OK;
@@ -474,7 +477,10 @@ static int start_command(struct recording *rec, struct lam_error *err)
 static size_t count_daemons(const struct recording *rec)
 {
     size_t count = 0;
-    array_each(tree_poll_seen(rec->poll), seen) count += seen->is_alive && seen->threads > 0;
+    array_each(tree_poll_seen(rec->poll), seen)
+    {
+        count += seen->is_alive && seen->threads > 0;
+    }
     return count;
 }
 
@@ -525,7 +531,10 @@ static int bring_home(struct recording *rec, struct lam_error *err)
     int rc = session_json_write(rec->scratch, &rec->facts, err);
     if (rc >= 0)
         rc = collect_all(rec->scratch, rec->directory, PACK_THREADS, 0, &rec->collected, err);
-    if (rc >= 0 && rec->settings->symbols && rec->settings->symbols(rec->directory, &unheeded) < 0)
+    if (rc >= 0) /* what resolves symbols reads it; it still names the scratch place */
+        rc = session_json_write(rec->directory, &rec->facts, err);
+    if (rc >= 0 && rec->settings->symbols &&
+        rec->settings->symbols(rec->settings->symbols_ctx, rec->directory, &unheeded) < 0)
         warn(rec, "symbols were not stored: %s", unheeded.msg);
     if (rc >= 0) {
         share_warnings(rec);
@@ -641,7 +650,10 @@ int record_run(const struct record_settings *settings, struct record_outcome *ou
 
 void record_outcome_free(struct record_outcome *outcome)
 {
-    array_each(&outcome->warnings, line) mem_free(*line);
+    array_each(&outcome->warnings, line)
+    {
+        mem_free(*line);
+    }
     array_free(&outcome->warnings);
     mem_free(outcome->directory);
     mem_free(outcome->scratch);

@@ -24,6 +24,7 @@ struct record_settings {
     char *const *command;       /* NULL-ended, at least one */
     char *const *environment;   /* NULL-ended */
     session_symbols_fn symbols; /* NULL: no sidecar is written */
+    void *symbols_ctx;
     /* Called with each row of the poll, at most ten times a second, while the command runs; NULL: not. */
     void (*progress)(void *ctx, uint64_t elapsed_ns, const struct timeline_row *row);
     /* Called once when the command has ended and the recording is being finished; NULL: not. */

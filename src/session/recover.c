@@ -52,7 +52,7 @@ enum session_state session_state_of(const char *dir, const struct session_stub *
 
 const char *session_state_name(enum session_state state)
 {
-    static const char *const names[] = {"finished", "recording", "orphaned", "lost"};
+    static const char *const names[] = {"finished", "recording", "unfinished", "lost"};
     return names[state];
 }
 
@@ -75,7 +75,7 @@ static int finish(const char *dir, const char *scratch, session_symbols_fn symbo
         return rc;
     /* Without symbols the recording is still a recording: the next one to need them tries again. */
     if (symbols)
-        (void)symbols(dir, NULL);
+        (void)symbols(NULL, dir, NULL);
     char *kept = path_join(scratch, SESSION_JSON_NAME);
     bool newer = kept && path_exists(kept);
     mem_free(kept);
@@ -135,6 +135,33 @@ int session_recover(const char *dir, bool force, session_symbols_fn symbols, str
     else if (stub.scratch)
         rc = recover_gone(dir, stub.scratch, err);
     mem_free(scratch);
+    session_stub_free(&stub);
+    return rc;
+}
+
+int session_recover_scratch(const char *scratch, bool force, session_symbols_fn symbols,
+                            char **directory, struct lam_error *err)
+{
+    struct session_stub stub;
+    if (!scratch_has_form(scratch))
+        return lam_error_set(err, LAM_E_INVAL, "%s: is no scratch directory of lamella", scratch);
+    int rc = session_stub_read(scratch, &stub, err);
+    if (rc < 0)
+        return rc;
+    if (!stub.directory)
+        rc = lam_error_set(err, LAM_E_CORRUPT, "%s: does not say where it belongs", scratch);
+    else if (session_launcher_runs(&stub))
+        rc = lam_error_set(err, LAM_E_BUSY, "%s: is being recorded by process %u", scratch,
+                           stub.launcher_pid);
+    /* The recording's directory may have been removed, or never got its session.json. */
+    else if (mkdir(stub.directory, 0777) < 0 && errno != EEXIST)
+        rc = lam_error_errno(err, errno, "%s", stub.directory);
+    else if ((rc = session_json_adopt(scratch, stub.directory, err)) >= 0)
+        rc = session_recover(stub.directory, force, symbols, err);
+    if (rc >= 0) {
+        *directory = stub.directory;
+        stub.directory = NULL;
+    }
     session_stub_free(&stub);
     return rc;
 }

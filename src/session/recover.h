@@ -28,6 +28,11 @@ const char *session_state_name(enum session_state state);
  * it still run. NOTFOUND: the scratch place is gone and the recording holds no stream. FULL, PERM, IO: could not be written. */
 int session_recover(const char *dir, bool force, session_symbols_fn symbols, struct lam_error *err);
 
+/* The same, beginning at a scratch directory: makes the recording it belongs to anew when that is gone. *directory is that
+ * recording, for mem_free(). */
+int session_recover_scratch(const char *scratch, bool force, session_symbols_fn symbols,
+                            char **directory, struct lam_error *err);
+
 /* A scratch directory whose launcher has died. */
 struct orphan {
     char *path;

@@ -40,7 +40,10 @@ int scratch_candidates(struct scratch_places *places)
 
 void scratch_places_free(struct scratch_places *places)
 {
-    array_each(places, place) mem_free(place->path);
+    array_each(places, place)
+    {
+        mem_free(place->path);
+    }
     array_free(places);
 }
 

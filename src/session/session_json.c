@@ -187,7 +187,10 @@ static void put_seen_process(struct json_writer *json, const struct session_fact
     json_member_u64(json, "ppid", seen->ppid);
     json_member_u64(json, "kernel_start", seen->kernel_start);
     json_member_array(json, "comm");
-    array_each(&seen->names, name) json_put_str_n(json, name->text, name->bytes);
+    array_each(&seen->names, name)
+    {
+        json_put_str_n(json, name->text, name->bytes);
+    }
     json_put_end(json);
     if (!facts->recorded || !map_get(facts->recorded, seen->pid, NULL)) {
         put_optional(json, "exe", seen->exe);
@@ -247,7 +250,10 @@ static void put_poll(struct json_writer *json, const struct session_facts *facts
     json_member_u64(json, "not_kept", cost.not_kept);
     json_put_end(json);
     json_member_array(json, "seen");
-    array_each(tree_poll_seen(facts->poll), seen) put_seen_process(json, facts, seen);
+    array_each(tree_poll_seen(facts->poll), seen)
+    {
+        put_seen_process(json, facts, seen);
+    }
     json_put_end(json);
     put_timeline(json, tree_poll_rows(facts->poll));
 }
@@ -347,6 +353,10 @@ static int take_member(struct json_reader *json, struct session_stub *stub)
 {
     uint64_t pid = 0, started = 0;
     int rc;
+    if (json_key_is(json, "format"))
+        return take_text(json, &stub->format);
+    if (json_key_is(json, "session_id"))
+        return take_text(json, &stub->session_id);
     if (json_key_is(json, "directory"))
         return take_text(json, &stub->directory);
     if (json_key_is(json, "scratch"))
@@ -392,6 +402,8 @@ int session_stub_read(const char *dir, struct session_stub *stub, struct lam_err
             json_error(&json, path, err);
         json_close(&json);
     }
+    if (rc >= 0 && (!out.format || strcmp(out.format, "lamella-session") != 0))
+        rc = lam_error_set(err, LAM_E_CORRUPT, "%s: is not that of a recording", path);
     file_unmap(&map);
     mem_free(path);
     if (rc < 0)
@@ -403,6 +415,8 @@ int session_stub_read(const char *dir, struct session_stub *stub, struct lam_err
 
 void session_stub_free(struct session_stub *stub)
 {
+    mem_free(stub->format);
+    mem_free(stub->session_id);
     mem_free(stub->directory);
     mem_free(stub->scratch);
     mem_free(stub->command);
@@ -472,6 +486,30 @@ int session_json_settle(const char *from, const char *to, bool recovered, struct
     if (rc >= 0)
         rc = file_write_all(to_path, strbuf_text(&text), text.length, err);
     strbuf_free(&text);
+    mem_free(from_path);
+    mem_free(to_path);
+    return rc;
+}
+
+int session_json_adopt(const char *from, const char *to, struct lam_error *err)
+{
+    struct session_stub ours, theirs;
+    struct file_map map = {0};
+    char *from_path = path_join(from, SESSION_JSON_NAME), *to_path = path_join(to, SESSION_JSON_NAME);
+    int rc = from_path && to_path ? session_stub_read(from, &ours, err)
+                                  : lam_error_set(err, LAM_E_NOMEM, "out of memory");
+    if (rc < 0)
+        goto out;
+    if (session_stub_read(to, &theirs, NULL) >= 0) {
+        if (!ours.session_id || !theirs.session_id || strcmp(ours.session_id, theirs.session_id) != 0)
+            rc = lam_error_set(err, LAM_E_EXISTS, "%s: is another recording by now", to);
+        session_stub_free(&theirs);
+    } else if ((rc = file_map(from_path, &map, err)) >= 0) {
+        rc = file_write_all(to_path, map.data, map.size_bytes, err);
+        file_unmap(&map);
+    }
+    session_stub_free(&ours);
+out:
     mem_free(from_path);
     mem_free(to_path);
     return rc;

@@ -20,8 +20,9 @@
 enum { SESSION_TIMES_MAX = 4096 };
 
 /* Resolves the addresses that were hit and writes the symbol sidecar into a recording whose streams are all there. It reads
- * streams and programs, which is above this directory: whoever calls in passes it along. */
-typedef int (*session_symbols_fn)(const char *recording, struct lam_error *err);
+ * streams and programs, which is above this directory: whoever calls in passes it along. ctx is NULL when a recording is
+ * recovered. */
+typedef int (*session_symbols_fn)(void *ctx, const char *recording, struct lam_error *err);
 
 struct session_times LAM_ARRAY_BODY(struct clock_reading);
 struct session_warnings LAM_ARRAY_BODY(char *);
@@ -74,6 +75,8 @@ int session_json_write(const char *dir, const struct session_facts *facts, struc
 struct session_stub {
     bool complete;
     bool recovered;
+    char *format;
+    char *session_id;
     char *directory; /* NULL: not said */
     char *scratch;   /* NULL: none */
     char *command;   /* one line, quoted for a shell */
@@ -82,8 +85,12 @@ struct session_stub {
     uint32_t launcher_pid;
     uint64_t launcher_start;
 };
+/* Codes: those of reading; CORRUPT when it is not the session.json of a recording. */
 int session_stub_read(const char *dir, struct session_stub *stub, struct lam_error *err);
 void session_stub_free(struct session_stub *stub);
+
+/* Copies from/session.json to to/session.json as it is, unless there is one of the same session. EXISTS: there is another. */
+int session_json_adopt(const char *from, const char *to, struct lam_error *err);
 
 /* Copies from/session.json to to/session.json with the key "scratch" left out and, if recovered is set, "recovered": true. */
 int session_json_settle(const char *from, const char *to, bool recovered, struct lam_error *err);

@@ -1,0 +1,165 @@
+#include "cli/record_summary.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/units.h"
+#include "cli/launcher_talk.h"
+#include "input/read_recording.h"
+#include "profile/sink.h"
+#include "reader/stream_names.h"
+#include "stream/layout.h"
+#include "symbols/sidecar.h"
+
+static_assert((int)STREAM_UNSAMPLED_FAILED < (int)SUMMARY_REASONS,
+              "there is a counter for every reason");
+
+/* One reading for two: everything goes to the summary, what has to do with symbols to the collector as well. */
+struct tee {
+    struct record_summary *summary;
+    struct profile_sink symbols;
+};
+
+static int on_session(void *ctx, const struct profile_session *session)
+{
+    struct tee *tee = ctx;
+    return tee->symbols.ops->session ? tee->symbols.ops->session(tee->symbols.ctx, session) : LAM_OK;
+}
+
+static int on_module(void *ctx, const struct profile_module *module)
+{
+    struct tee *tee = ctx;
+    return tee->symbols.ops->module ? tee->symbols.ops->module(tee->symbols.ctx, module) : LAM_OK;
+}
+
+static int on_frame(void *ctx, const struct profile_frame *frame)
+{
+    struct tee *tee = ctx;
+    return tee->symbols.ops->frame ? tee->symbols.ops->frame(tee->symbols.ctx, frame) : LAM_OK;
+}
+
+static int on_process(void *ctx, const struct profile_process *process)
+{
+    struct record_summary *summary = ((struct tee *)ctx)->summary;
+    if (process->sampled == PROFILE_SAMPLED_YES)
+        summary->sampled_processes++;
+    else if (process->sampled == PROFILE_SAMPLED_ACCOUNT_ONLY &&
+             process->why_not == STREAM_UNSAMPLED_NO)
+        summary->account_processes++;
+    else
+        summary->unsampled[process->why_not < SUMMARY_REASONS ? process->why_not : 0]++;
+    return LAM_OK;
+}
+
+static int on_sample(void *ctx, const struct profile_sample *sample)
+{
+    struct record_summary *summary = ((struct tee *)ctx)->summary;
+    uint64_t late_ns = sample->late_ns < sample->cpu_ns ? sample->late_ns : sample->cpu_ns;
+    summary->samples++;
+    summary->late_ns += late_ns;
+    summary->sampled_ns += sample->cpu_ns - late_ns;
+    return LAM_OK;
+}
+
+static int on_end(void *ctx, const struct profile_session_end *end)
+{
+    struct record_summary *summary = ((struct tee *)ctx)->summary;
+    summary->lost_records = end->lost_records;
+    summary->damaged_streams = end->damaged_streams;
+    return LAM_OK;
+}
+
+int record_write_symbols(void *ctx, const char *recording, struct lam_error *err)
+{
+    static const struct profile_sink_ops ops = {
+        .session = on_session,
+        .process = on_process,
+        .module = on_module,
+        .frame = on_frame,
+        .sample = on_sample,
+        .session_end = on_end,
+    };
+    struct record_summary unheeded = {0}, *summary = ctx ? ctx : &unheeded;
+    struct symbols_collector *hits = NULL;
+    int rc = symbols_collector_open(&hits, err);
+    if (rc < 0)
+        return rc;
+    struct tee tee = {summary, symbols_collector_sink(hits)};
+    struct profile_sink sink = {&tee, &ops};
+    rc = read_recording(recording, &sink, err);
+    summary->is_read = rc >= 0;
+    if (rc >= 0 && summary->samples)
+        rc = symbols_write_sidecar(recording, hits, err);
+    symbols_collector_close(&hits);
+    return rc;
+}
+
+/* ---- the five lines ---- */
+
+static void add_samples(struct strbuf *text, const struct record_summary *summary,
+                        const struct record_outcome *outcome)
+{
+    double charged = (double)outcome->charged_cpu_ns;
+    if (!summary->samples) {
+        strbuf_add(text, "no samples");
+    } else {
+        strbuf_addf(text, "%s samples", unit_count(summary->samples).text);
+        if (charged > 0)
+            strbuf_addf(text, " cover %s of the CPU time",
+                        unit_percent((double)summary->sampled_ns / charged).text);
+        if (charged > 0 && summary->late_ns)
+            strbuf_addf(text, " (and %s late)",
+                        unit_percent((double)summary->late_ns / charged).text);
+    }
+    if (summary->lost_records)
+        strbuf_addf(text, ", %s records lost", unit_count(summary->lost_records).text);
+    else
+        strbuf_add(text, ", none lost");
+    if (summary->damaged_streams)
+        strbuf_addf(text, ", %s streams damaged", unit_count(summary->damaged_streams).text);
+}
+
+static void add_processes(struct strbuf *text, const struct record_summary *summary)
+{
+    uint64_t unsampled = 0;
+    for (unsigned i = 0; i < SUMMARY_REASONS; i++)
+        unsampled += summary->unsampled[i];
+    strbuf_addf(text, "%s %s sampled", unit_count(summary->sampled_processes).text,
+                summary->sampled_processes == 1 ? "process" : "processes");
+    if (summary->account_processes)
+        strbuf_addf(text, ", %s with an account only", unit_count(summary->account_processes).text);
+    if (!unsampled)
+        return;
+    strbuf_addf(text, ", %s not", unit_count(unsampled).text);
+    const char *before = ": ";
+    for (unsigned i = 0; i < SUMMARY_REASONS; i++) {
+        if (!summary->unsampled[i])
+            continue;
+        strbuf_addf(text, "%s%s %s", before, unit_count(summary->unsampled[i]).text,
+                    i == STREAM_UNSAMPLED_NO ? "left no stream" : stream_unsampled_name(i));
+        before = ", ";
+    }
+}
+
+void record_summary_print(const struct record_summary *summary, const struct record_outcome *outcome)
+{
+    struct strbuf samples = {0}, processes = {0}, path = {0};
+    double elapsed = (double)outcome->elapsed_ns * 1e-9,
+           charged = (double)outcome->charged_cpu_ns * 1e-9;
+    launcher_say("%s wall, %s CPU, %s cores used", unit_seconds(elapsed).text,
+                 unit_seconds(charged).text,
+                 unit_number(elapsed > 0 ? charged / elapsed : 0, 1).text);
+    if (summary->is_read) {
+        add_samples(&samples, summary, outcome);
+        add_processes(&processes, summary);
+        launcher_say("%s", strbuf_text(&samples));
+        launcher_say("%s", strbuf_text(&processes));
+    }
+    strbuf_add_shell_quoted(&path, outcome->directory, strlen(outcome->directory));
+    launcher_say("%s in %s", unit_bytes((double)outcome->packed_bytes).text, strbuf_text(&path));
+    launcher_say("next: lamella report %s", strbuf_text(&path));
+    strbuf_free(&samples);
+    strbuf_free(&processes);
+    strbuf_free(&path);
+}

@@ -1,0 +1,29 @@
+/* What `lamella record` does with a recording when it is there: store its symbols, and say in five lines what it holds. */
+#ifndef LAMELLA_CLI_RECORD_SUMMARY_H
+#define LAMELLA_CLI_RECORD_SUMMARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "session/record.h"
+
+enum { SUMMARY_REASONS = 16 }; /* at least as many as enum stream_unsampled has */
+
+struct record_summary {
+    bool is_read;
+    uint64_t samples, lost_records;
+    uint64_t sampled_ns; /* weights that are known to belong where the stack points */
+    uint64_t late_ns;
+    uint64_t sampled_processes, account_processes;
+    uint64_t unsampled[SUMMARY_REASONS]; /* by enum stream_unsampled */
+    uint64_t damaged_streams;
+};
+
+/* A session_symbols_fn: reads the recording once, writes its symbol sidecar and fills the summary (ctx, may be NULL). */
+int record_write_symbols(void *ctx, const char *recording, struct lam_error *err);
+
+/* Prints on stderr. */
+void record_summary_print(const struct record_summary *summary, const struct record_outcome *outcome);
+
+#endif

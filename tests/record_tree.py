@@ -1,0 +1,177 @@
+"""lamella record: processes that outlive the command, orphans, nested recordings, and a launcher that is killed."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from record_lib import *
+
+
+def kill_daemons(info):
+    names = []
+    for seen in info["seen"]:
+        if seen.get("running"):
+            names.append(seen["comm"][-1])
+            os.kill(seen["pid"], signal.SIGKILL)
+    return names
+
+
+def test_returns_when_the_command_does():
+    with open("Makefile", "w") as file:
+        file.write("all:\n\tsetsid sh -c 'sleep 300' >/dev/null 2>&1 & echo x\n")
+    begun = time.monotonic()
+    done = record("make", "-s", "-j2", timeout=60)
+    check(time.monotonic() - begun < 60, "it returned")
+    equal((done.returncode, done.stdout), (0, b"x\n"), done.stderr)
+    names = kill_daemons(complete())
+    check("sleep" in names, names)
+    check(b"still run" in done.stderr, done.stderr)
+
+
+def test_no_pipe_is_held_open():
+    # The daemon keeps nothing open itself; so the reader must see the end of file as soon as the command is gone.
+    script = f"'{LAMELLA}' record -q -o r.lamella -- sh -c 'setsid sleep 300 </dev/null >/dev/null 2>&1 & echo x' | cat; echo end"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, timeout=60)
+    equal(done.stdout, b"x\nend\n", "what the reader saw")
+    kill_daemons(complete())
+    # ... and no descriptor of ours is in the command or its children.
+    done = record("sh", "-c", "ls /proc/self/fd; ls -l /proc/$$/fd | grep -v '/dev/null\\|pipe\\|total\\|/proc/'; true", out="s", options=["-q", "--engine", "none"])
+    plain = subprocess.run(["sh", "-c", "ls /proc/self/fd"], capture_output=True, stdin=subprocess.DEVNULL)
+    low = [line for line in done.stdout.split(b"\n") if line.isdigit() and int(line) < 100]
+    equal(low, plain.stdout.split(), "descriptors of the command's children")
+
+
+def test_orphans_are_reaped_and_counted():
+    # The middle shell ends at once; its child burns CPU and is waited for by nobody but us.
+    burn = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exit 9"
+    done = record("sh", "-c", f"sh -c \"sh -c '{burn}' & exit 0\"; sleep 3", options=["-q"])
+    equal(done.returncode, 0, done.stderr)
+    info = complete()
+    codes = [entry["status"] >> 8 for entry in info["reaped"]]
+    check(9 in codes, f"the orphan's status is known: {info['reaped']}")
+    cpu = sum(entry["usage"]["user_ns"] + entry["usage"]["sys_ns"] for entry in info["reaped"])
+    check(info["charged_cpu_ns"] >= 0.9 * cpu, "the orphan's CPU is in the charge")
+
+
+def test_poll_sees_the_tree():
+    done = record("sh", "-c", "cp /bin/sleep './a b) 12 [003]'; './a b) 12 [003]' 1 & sleep 1; wait", options=["-q"])
+    equal(done.returncode, 0, done.stderr)
+    info = complete()
+    names = {name for seen in info["seen"] for name in seen["comm"]}
+    check({"sleep", "a b) 12 [003]"} <= names, names)
+    columns = info["timeline"]["columns"]
+    rows = info["timeline"]["rows"]
+    check(len(rows) >= 5, f"{len(rows)} rows in a second")
+    check(all(len(row) == len(columns) for row in rows), "every row is whole")
+    t = [row[columns.index("t_ns")] for row in rows]
+    equal(t, sorted(t), "rows in order of time")
+    check(max(row[columns.index("processes")] for row in rows) >= 3, "processes alive")
+    check(max(row[columns.index("rss_bytes")] for row in rows) > 100000, "memory")
+    check(info["poll"]["cpu_ns"] < info["elapsed_ns"] // 20, "the poll is cheap")
+
+
+def test_nested():
+    done = record("sh", "-c", f"'{LAMELLA}' record -o inner.lamella -- sh -c 'echo deep; exit 6'; echo code $?")
+    equal(done.returncode, 0, done.stderr)
+    equal(done.stdout, b"deep\ncode 6\n", "the inner command")
+    check(b"inside the recording" in done.stderr, done.stderr)
+    check(not os.path.exists("inner.lamella"), "no recording of its own")
+    complete()
+    # Not when the outer one has ended: a shell that was left with its variables.
+    env = dict(os.environ, LAMELLA_OUT="/dev/shm/lamella-rec.gone00", LD_PRELOAD="")
+    equal(record("true", out="s", env=env).returncode, 0, "a stale LAMELLA_OUT")
+    complete("s")
+
+
+def killed_launcher(out, command):
+    process = start(*command, out=out, options=["-q"])
+    wait_for(lambda: os.path.exists("ready"), "the command")
+    time.sleep(0.3)
+    process.kill()
+    process.wait()
+    return process
+
+
+def test_killed_launcher_leaves_the_command_alone():
+    killed_launcher("r.lamella", ["sh", "-c", "head -c 5000 /dev/zero >$LAMELLA_OUT/extra; touch ready; sleep 1; echo done >result"])
+    info = session()
+    check(not info["complete"] and info["scratch"], "the recording says where it lies")
+    wait_for(lambda: os.path.exists("result"), "the command went on")
+    scratch = info["scratch"]
+    listed = subprocess.run([LAMELLA, "clean", "."], capture_output=True)
+    check(b"unfinished" in listed.stdout and b"r.lamella" in listed.stdout, listed)
+    done = subprocess.run([LAMELLA, "clean", "--recover", "r.lamella"], capture_output=True)
+    equal(done.returncode, 0, done.stderr)
+    info = session()
+    check(info["recovered"] and not info["complete"] and "scratch" not in info, "recovered")
+    equal(os.path.getsize("r.lamella/extra"), 5000, "what lay in the scratch place")
+    check(not os.path.exists(scratch), "the scratch place is gone")
+    again = subprocess.run([LAMELLA, "clean", "--recover", "r.lamella"], capture_output=True)
+    equal(again.returncode, 0, again.stderr)
+
+
+def test_killed_launcher_moved_recording():
+    killed_launcher("r.lamella", ["sh", "-c", "touch ready; sleep 0.6"])
+    os.rename("r.lamella", "moved")
+    time.sleep(0.6)
+    done = subprocess.run([LAMELLA, "clean", "--recover", "moved"], capture_output=True)
+    equal(done.returncode, 0, done.stderr)
+    check(session("moved")["recovered"], "recovered where it is now")
+
+
+def test_scratch_that_is_gone():
+    killed_launcher("r.lamella", ["sh", "-c", "touch ready; sleep 0.4"])
+    shutil.rmtree(session()["scratch"])
+    done = subprocess.run([LAMELLA, "clean", "--recover", "r.lamella"], capture_output=True)
+    equal(done.returncode, 1, done.stderr)
+    check(b"are gone" in done.stderr, done.stderr)
+
+
+def test_recording_in_progress_is_left_alone():
+    process = start("sh", "-c", "touch ready; sleep 1; exit 8", options=["-q"])
+    wait_for(lambda: os.path.exists("ready"), "the command")
+    for option in ("--recover", "--remove"):
+        done = subprocess.run([LAMELLA, "clean", option, "r.lamella"], capture_output=True)
+        equal(done.returncode, 1, (option, done.stderr))
+        check(b"being recorded" in done.stderr, done.stderr)
+    equal(process.wait(timeout=20), 8, "exit code")
+    complete()
+
+
+def test_orphaned_scratch_is_found():
+    killed_launcher("r.lamella", ["sh", "-c", "touch ready; sleep 0.4"])
+    scratch = session()["scratch"]
+    time.sleep(0.5)
+    shutil.rmtree("r.lamella")
+    listed = subprocess.run([LAMELLA, "clean"], capture_output=True)
+    check(scratch.encode() in listed.stdout, listed)
+    done = subprocess.run([LAMELLA, "clean", "--remove", scratch], capture_output=True)
+    equal(done.returncode, 0, done.stderr)
+    check(not os.path.exists(scratch), "removed")
+
+
+def test_clean_removes_only_recordings():
+    equal(record("true").returncode, 0, "a recording")
+    os.makedirs("precious/session.json")
+    open("precious/file", "w").close()
+    os.mkdir("other")
+    with open("other/session.json", "w") as file:
+        file.write("{\"format\": \"something else\"}")
+    for path in ("precious", "other", "."):
+        done = subprocess.run([LAMELLA, "clean", "--remove", path], capture_output=True)
+        check(os.path.exists("precious/file") and os.path.exists("other/session.json"), (path, done.stdout, done.stderr))
+    check(not os.path.exists("r.lamella"), "the recording below . is removed")
+
+
+def test_ten_thousand_short_processes():
+    done = record("sh", "-c", "i=0; while [ $i -lt 2000 ]; do (exit 0) & i=$((i+1)); [ $((i%50)) = 0 ] && wait; done; wait; exit 3", options=["-q", "--engine", "none"], timeout=120)
+    equal(done.returncode, 3, done.stderr)
+    complete()
+
+
+main(globals())
