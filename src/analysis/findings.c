@@ -84,35 +84,41 @@ static int find_dominant_unit(struct draft *draft)
                             unit_seconds(wall).text, unit_seconds(all).text));
 }
 
-static int find_idle_cores(struct draft *draft)
+/* Cores that nothing used, or that other programs had. */
+static int find_cores(struct draft *draft)
 {
     struct report *report = draft->report;
     uint32_t cores = report->session.cores;
-    if (cores < 2 || !(elapsed_s(report) >= 2) || !(report->cores_used < 0.6 * cores))
-        return LAM_OK;
-    return add(draft, (struct report_finding){"idle_cores", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
-               arena_printf(&report->arena, "%s of %u cores were used on average.",
-                            unit_number(report->cores_used, 1).text, cores));
-}
-
-static int find_core_wait(struct draft *draft)
-{
-    struct report *report = draft->report;
     uint64_t waited = 0, ran = 0;
     array_each(&report->processes, process)
     {
         waited += process->ledger.core_wait_ns;
         ran += process->ledger.run_ns;
     }
-    if (waited < 1000000000 || waited < ran / 2)
-        return LAM_OK;
     double seconds = report_seconds(waited);
-    return add(
-        draft, (struct report_finding){"core_wait", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT},
-        arena_printf(
-            &report->arena,
-            "Threads that could run waited %s for a core (and ran %s): the machine was the limit.",
-            unit_seconds(seconds).text, unit_seconds(report_seconds(ran)).text));
+    bool is_idle = cores >= 2 && elapsed_s(report) >= 2 && report->cores_used < 0.6 * cores;
+    bool is_crowded = seconds >= 1 && waited >= ran / 2;
+    struct unit_text used = unit_number(report->cores_used, 1), wait = unit_seconds(seconds);
+    struct report_finding finding = {"core_wait", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT};
+    if (is_idle && is_crowded)
+        return add(
+            draft, finding,
+            arena_printf(&report->arena,
+                         "Threads that could run waited %s for a core while the command used "
+                         "%s of %u: other programs had the machine, and wall times say "
+                         "little.",
+                         wait.text, used.text, cores));
+    if (is_crowded)
+        return add(draft, finding,
+                   arena_printf(&report->arena,
+                                "Threads that could run waited %s for a core (and ran %s): more "
+                                "cores would help.",
+                                wait.text, unit_seconds(report_seconds(ran)).text));
+    if (!is_idle)
+        return LAM_OK;
+    finding = (struct report_finding){"idle_cores", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT};
+    return add(draft, finding,
+               arena_printf(&report->arena, "%s of %u cores were used on average.", used.text, cores));
 }
 
 static int find_jobserver(struct draft *draft)
@@ -166,24 +172,31 @@ static int find_stripped(struct draft *draft)
 {
     struct report *report = draft->report;
     const struct report_module *worst = NULL;
-    array_each(&draft->state->modules,
-               module) if (module->path && (!worst || module->samples_without_symbols >
-                                                          worst->samples_without_symbols)) worst =
-        module;
+    array_each(&draft->state->modules, module)
+    {
+        bool is_worse = !worst || module->samples_without_symbols > worst->samples_without_symbols;
+        if (module->path && is_worse)
+            worst = module;
+    }
     if (!worst || report->coverage.samples == 0)
         return LAM_OK;
     double share =
         (double)report->coverage.samples_without_symbols / (double)report->coverage.samples;
-    if (share < 0.05)
+    struct report_amount segments[SEGMENT_COUNT];
+    report_by_segment(report, REPORT_NO_UNIT, segments);
+    bool is_blind = segments[SEGMENT_UNKNOWN].cpu_ns * 10 > report->total.cpu_ns;
+    if (share < (is_blind ? 0.05 : 0.2))
         return LAM_OK;
-    return add(draft,
-               (struct report_finding){"no_symbols", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
-               arena_printf(&report->arena,
-                            "%s of the samples lie in libraries without symbols, most of them in "
-                            "%s: their phases are "
-                            "mostly missing. Toolchains from rustup keep their symbols; "
-                            "distributions strip theirs.",
-                            unit_percent(share).text, path_name(worst->path)));
+    enum report_severity severity = is_blind ? REPORT_WARNING : REPORT_NOTE;
+    const char *what =
+        is_blind ? "phases are mostly missing" : "details below the phases are missing";
+    return add(
+        draft, (struct report_finding){"no_symbols", severity, NULL, NAN, REPORT_NO_UNIT},
+        arena_printf(&report->arena,
+                     "%s of the samples lie in programs and libraries without symbols, most of "
+                     "them in %s: their %s. (Distributions strip their compilers; those of "
+                     "rustup have symbols.)",
+                     unit_percent(share).text, path_name(worst->path), what));
 }
 
 static int find_unknown(struct draft *draft)
@@ -298,9 +311,9 @@ static int find_unaccounted(struct draft *draft)
 int report_find(struct report *report)
 {
     static int (*const finders[])(struct draft * draft) = {
-        find_failure,     find_serial_tail, find_dominant_unit, find_idle_cores, find_core_wait,
-        find_jobserver,   find_stripped,    find_low_coverage,  find_short_span, find_unsampled,
-        find_unaccounted, find_unknown,     find_lost,          find_truncated,  find_running,
+        find_failure,  find_serial_tail,  find_dominant_unit, find_cores,     find_jobserver,
+        find_stripped, find_low_coverage, find_short_span,    find_unsampled, find_unaccounted,
+        find_unknown,  find_lost,         find_truncated,     find_running,
     };
     struct draft draft = {.state = report_state(report), .report = report};
     for (size_t i = 0; i < sizeof finders / sizeof finders[0]; i++) {

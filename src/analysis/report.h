@@ -43,7 +43,7 @@ struct report_ledger {
 
 struct report_thread {
     uint32_t tid, process; /* process: index in report.processes */
-    const char *name;      /* the first that says a role, else the first; in the arena */
+    const char *name;      /* the last that says a role, else the last; in the arena */
     uint32_t name_bytes;
     enum thread_role role;
     bool is_main;
@@ -71,6 +71,7 @@ struct report_process {
     bool has_usage;
     struct profile_usage usage;
     uint64_t cpu_ns, startup_ns, tail_ns; /* PROFILE_UNKNOWN */
+    uint64_t rest_ns; /* after the last sample of each thread: of the time between start and tail, what no sample stands for */
     struct report_amount amount;
     struct report_ledger ledger; /* of all threads */
     struct report_ledger main_ledger;
@@ -92,6 +93,7 @@ struct report_cell {
     struct report_amount amount;
 };
 
+/* sampled, late, startup, tail and unsampled add up to the charge, but for what is unaccounted. */
 struct report_coverage {
     uint64_t charged_ns; /* PROFILE_UNKNOWN */
     uint64_t sampled_ns, late_ns, startup_ns, tail_ns, unsampled_ns, running_ns;

@@ -40,6 +40,12 @@ static uint64_t known(uint64_t ns)
     return ns == PROFILE_UNKNOWN ? 0 : ns;
 }
 
+static uint64_t rest_of(const struct report_process *process)
+{
+    uint64_t parts = process->amount.cpu_ns + process->amount.late_ns + known(process->startup_ns) + known(process->tail_ns);
+    return process->cpu_ns != PROFILE_UNKNOWN && process->cpu_ns > parts ? process->cpu_ns - parts : 0;
+}
+
 static void sum_coverage(struct report_state *state)
 {
     struct report *report = &state->report;
@@ -57,7 +63,8 @@ static void sum_coverage(struct report_state *state)
             cov->units_unseen += process->unit != REPORT_NO_UNIT;
         } else {
             cov->startup_ns += known(process->startup_ns);
-            cov->tail_ns += known(process->tail_ns);
+            process->rest_ns = rest_of(process);
+            cov->tail_ns += known(process->tail_ns) + process->rest_ns;
         }
     }
     bool has_charge = cov->charged_ns != PROFILE_UNKNOWN && cov->charged_ns > 0;
