@@ -45,6 +45,7 @@ enum symbol_language demangle_name(const char *name, size_t length, struct strbu
  *   S::operator std::vector<int>() const                       S::operator std::vector
  *   non-virtual thunk to A::f()                                A::f
  *   A::f(int) [clone .part.0] [clone .cold]                    A::f
+ *   _ZN4llvm1XIiTnNSt… (newer than the demangler)              llvm::X
  *   memcpy@@GLIBC_2.14                                         memcpy
  *   malloc@plt                                                 malloc@plt
  *

@@ -376,8 +376,55 @@ static void short_cpp(struct text text, struct strbuf *out)
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
+/* One <length><identifier> at `at`; returns the position behind, or `at` when none stands there. */
+static size_t mangled_identifier(struct text text, size_t at, struct strbuf *out)
+{
+    size_t digits = at, length = 0;
+    while (digits < text.length && isdigit((unsigned char)text.at[digits]) && length < text.length)
+        length = length * 10 + (size_t)(text.at[digits++] - '0');
+    if (digits == at || length == 0 || length > text.length - digits)
+        return at;
+    for (size_t i = digits; i < digits + length; i++)
+        if (!isalnum((unsigned char)text.at[i]) && text.at[i] != '_')
+            return at; /* Rust's, and damaged */
+    if (out->length > 0)
+        strbuf_add(out, "::");
+    if (has_at(text, digits, "_GLOBAL__N_"))
+        strbuf_add(out, "(anonymous namespace)");
+    else
+        strbuf_add_bytes(out, text.at + digits, length);
+    return digits + length;
+}
+
+/* What can be read of a C++ name that the demangler is too old for: the path up to the first
+ * template arguments. Adds nothing when there is none. */
+static void short_mangled(struct text text, struct strbuf *out)
+{
+    size_t at = 2;
+    bool is_nested = has_at(text, at, "N");
+    if (is_nested)
+        at++;
+    while (is_nested && at < text.length && strchr("KVrRO", text.at[at]))
+        at++;
+    if (has_at(text, at, "St")) {
+        strbuf_add(out, "std");
+        at += 2;
+    }
+    for (;;) {
+        size_t from = has_at(text, at, "L") ? at + 1 : at;
+        size_t end = mangled_identifier(text, from, out);
+        if (end == from || !is_nested)
+            break;
+        at = end;
+    }
+}
+
 static void short_plain(struct text text, struct strbuf *out)
 {
+    if (has_at(text, 0, "_Z"))
+        short_mangled(text, out);
+    if (out->length > 0)
+        return;
     const char *version = memchr(text.at, '@', text.length);
     if (version && version > text.at)
         text.length = (size_t)(version - text.at);
