@@ -130,6 +130,7 @@ int agent_enter(void);
 void agent_start_child(void); /* in a new child of fork */
 void agent_process_end(enum stream_end_how how, int code);
 void agent_exec_failed(void); /* the program goes on after PROCESS_END(EXEC) */
+void agent_withdraw(void);    /* before the program puts itself under a system-call filter */
 /* Opens the stream of a forked child that has put it off. Signals blocked. */
 void agent_want_stream(void);
 
@@ -195,5 +196,9 @@ void account_schedstat(uint32_t tid, uint64_t *run_ns, uint64_t *wait_ns);
 void fds_protect(int fd);
 void fds_release(int fd);
 int fds_is_ours(int fd);
+/* Descriptors of the program's from signalfd() with the sampling signal in their set. */
+void fds_note_signalfd(int fd, int wants);
+int fds_is_signalfd(int fd);
+int signalfd_take(int fd, void *out, size_t size);
 
 #endif

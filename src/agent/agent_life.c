@@ -53,25 +53,21 @@ static int open_stream(void)
     static char path[AGENT_DIR_MAX + 64];
     static struct stream_header header;
     size_t at = bytes_length(agent.dir);
-    header = (struct stream_header){
-        .byte_order = STREAM_BYTE_ORDER,
-        .version_major = STREAM_VERSION_MAJOR,
+    header = (struct stream_header)
+    {
+        .byte_order = STREAM_BYTE_ORDER, .version_major = STREAM_VERSION_MAJOR,
         .version_minor = STREAM_VERSION_MINOR,
 #if defined(__x86_64__)
         .arch = 62, /* EM_X86_64 */
 #else
         .arch = 183, /* EM_AARCH64 */
 #endif
-        .producer = STREAM_PRODUCER_AGENT,
+            .producer = STREAM_PRODUCER_AGENT,
         .clock = agent.control->tsc_usable ? STREAM_CLOCK_TSC : STREAM_CLOCK_MONOTONIC,
-        .flags = agent.forked ? STREAM_FLAG_FORK : 0,
-        .tick_rate_hz = agent.control->tick_rate_hz,
-        .start_ticks = agent.start_ticks,
-        .start_mono_ns = clock_read_ns(CLOCK_MONOTONIC),
-        .start_wall_ns = clock_read_ns(CLOCK_REALTIME),
-        .pid = (uint32_t)agent.pid,
-        .ppid = agent.ppid,
-        .kernel_start = account_kernel_start(),
+        .flags = agent.forked ? STREAM_FLAG_FORK : 0, .tick_rate_hz = agent.control->tick_rate_hz,
+        .start_ticks = agent.start_ticks, .start_mono_ns = clock_read_ns(CLOCK_MONOTONIC),
+        .start_wall_ns = clock_read_ns(CLOCK_REALTIME), .pid = (uint32_t)agent.pid,
+        .ppid = agent.ppid, .kernel_start = account_kernel_start(),
         .session_id = agent.control->session_id,
     };
     bytes_copy(path, agent.dir, at);
@@ -81,8 +77,11 @@ static int open_stream(void)
     at += text_from_u64(path + at, header.pid);
     bytes_copy(path + at, ".lam", 5);
     int rc = stream_create(&agent.stream, AT_FDCWD, path, &header, agent.control->max_bytes);
-    if (rc == 0)
+    if (rc == 0) {
+        agent.stream.file.path = path;
+        agent.stream.file.reopened = fds_protect;
         fds_protect(agent.stream.file.fd);
+    }
     return rc;
 }
 
@@ -283,6 +282,28 @@ void agent_process_end(enum stream_end_how how, int code)
     account_write_end(self, how, code);
     if (is_last)
         agent.ended = 1;
+    agent_unmask_signals(&saved);
+}
+
+/* Any system call of ours may be fatal under the program's own filter, so from here on it is left alone: nothing
+ * interrupts it, and the wrappers only pass on. What was recorded stays; the parent's wait tells the rest. */
+void agent_withdraw(void)
+{
+    if (!agent_enter() || is_child_of_vfork())
+        return;
+    uint64_t saved;
+    agent_mask_signals(&saved);
+    agent_want_stream();
+    if (agent.engine) {
+        agent.engine->pause();
+        for (struct agent_thread *thread = __atomic_load_n(&agent.threads, __ATOMIC_ACQUIRE);
+             thread; thread = thread->next)
+            if (__atomic_load_n(&thread->live, __ATOMIC_ACQUIRE) && agent.engine->thread_end)
+                agent.engine->thread_end(thread);
+    }
+    account_notice(STREAM_NOTICE_SECCOMP, 0);
+    agent.ended = 1;
+    __atomic_store_n(&agent.active, 0, __ATOMIC_RELEASE);
     agent_unmask_signals(&saved);
 }
 

@@ -11,6 +11,8 @@ AGENT_EXPORT int close(int fd)
         errno = EBADF;
         return -1;
     }
+    if (fds_is_signalfd(fd))
+        fds_note_signalfd(fd, 0);
     return REAL(close)(fd);
 }
 
@@ -50,19 +52,12 @@ AGENT_EXPORT void closefrom(int first)
             close(fd); /* a kernel without close_range */
 }
 
-/* The program chose a number that is ours: ours moves away. */
+/* The program chose a number that is ours: it gets it. The stream is opened again by its name when a page is next
+ * claimed (claim_file.path), an event of an engine by engine->check. */
 static void make_way(int fd)
 {
     if (sys_getpid() != agent.pid)
         return; /* a child of vfork: the table of descriptors is its own, the state is its parent's */
-    if (fd == agent.stream.file.fd) {
-        int moved = (int)sys_call3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, fd > 64 ? fd - 64 : 3);
-        if (moved < 0)
-            return;
-        agent.stream.file.fd = moved;
-        fds_protect(moved);
-    }
-    /* An event of an engine is lost to the program's file; engine->check opens it again. */
     fds_release(fd);
 }
 

@@ -3,9 +3,11 @@
 #include "agent/real.h"
 #include "agent/virtual_signal.h"
 #include "agent/waits.h"
+#include "core/bytes.h"
 
 #include <errno.h>
 #include <stdarg.h>
+#include <sys/signalfd.h>
 
 /* ---- handlers ---- */
 
@@ -159,6 +161,9 @@ static int wait_for(const sigset_t *set, siginfo_t *info, const struct timespec 
     sigdelset(&others, AGENT_SIGNAL);
     for (int waited = 0;; waited = 1) {
         if (wants_ours && virtual_mask_take(&mine)) {
+            /* libc's functions say "by a process" of a signal that raise sent to the thread. */
+            if (mine.si_code == SI_TKILL)
+                mine.si_code = SI_USER;
             if (info)
                 *info = mine;
             return AGENT_SIGNAL;
@@ -213,14 +218,37 @@ AGENT_EXPORT int sigpending(sigset_t *set)
     return rc;
 }
 
-/* A signalfd with ours in its set would take samples out of the queue: it gets the others. */
+/* A signalfd with ours in its set would take samples out of the queue: it gets the others, and is remembered so that a
+ * read from it can give what is not a sample. That it is readable then is not seen by poll. */
 AGENT_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 {
     if (!agent_enter())
         return REAL(signalfd)(fd, set, flags);
     sigset_t others = *set;
     sigdelset(&others, AGENT_SIGNAL);
-    return REAL(signalfd)(fd, &others, flags);
+    int rc = REAL(signalfd)(fd, &others, flags);
+    if (rc >= 0)
+        fds_note_signalfd(rc, sigismember(set, AGENT_SIGNAL) == 1);
+    return rc;
+}
+
+/* For read(): 1 when the descriptor is such a signalfd and one was pending, now in `out`. */
+int signalfd_take(int fd, void *out, size_t size)
+{
+    siginfo_t info;
+    if (!fds_is_signalfd(fd) || size < sizeof(struct signalfd_siginfo) || !virtual_mask_take(&info))
+        return 0;
+    struct signalfd_siginfo told = {
+        .ssi_signo = AGENT_SIGNAL,
+        .ssi_errno = info.si_errno,
+        .ssi_code = info.si_code,
+        .ssi_pid = (uint32_t)info.si_pid,
+        .ssi_uid = (uint32_t)info.si_uid,
+        .ssi_int = info.si_value.sival_int,
+        .ssi_ptr = (uint64_t)(uintptr_t)info.si_value.sival_ptr,
+    };
+    bytes_copy(out, &told, sizeof told);
+    return 1;
 }
 
 /* ---- alternate stacks ---- */

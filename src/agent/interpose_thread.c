@@ -148,6 +148,8 @@ AGENT_EXPORT int prctl(int option, ...)
     for (int i = 0; i < 4; i++)
         args[i] = va_arg(list, unsigned long);
     va_end(list);
+    if (option == PR_SET_SECCOMP)
+        agent_withdraw();
     int rc = REAL(prctl)(option, args[0], args[1], args[2], args[3]);
     if (rc == 0 && option == PR_SET_NAME) {
         int error = errno;

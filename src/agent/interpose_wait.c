@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <stdarg.h>
 #include <sys/file.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 enum { LARGE_IO = 64 * 1024 };
@@ -39,7 +40,6 @@ enum { LARGE_IO = 64 * 1024 };
     }
 
 /* clang-format off */
-IO(ssize_t, read, (int fd, void *buf, size_t n), (fd, buf, n), read, fd, n)
 IO(ssize_t, __read_chk, (int fd, void *buf, size_t n, size_t room), (fd, buf, n, room), read, fd, n)
 IO(ssize_t, readv, (int fd, const struct iovec *iov, int n), (fd, iov, n), read, fd, LARGE_IO)
 IO(ssize_t, pread64, (int fd, void *buf, size_t n, off64_t at), (fd, buf, n, at), read, fd, n)
@@ -77,6 +77,17 @@ WAIT(int, pthread_cond_clockwait, (pthread_cond_t *restrict cond, pthread_mutex_
 WAIT(int, pthread_mutex_timedlock, (pthread_mutex_t *restrict mutex, const struct timespec *restrict until), (mutex, until), pthread_mutex_lock, LOCK)
 WAIT(int, pthread_barrier_wait, (pthread_barrier_t *barrier), (barrier), pthread_barrier_wait, LOCK)
 /* clang-format on */
+
+AGENT_EXPORT ssize_t read(int fd, void *buf, size_t size)
+{
+    struct wait_scope scope;
+    if (agent_is_active() && signalfd_take(fd, buf, size))
+        return sizeof(struct signalfd_siginfo);
+    wait_begin(&scope, size >= LARGE_IO);
+    ssize_t rc = REAL(read)(fd, buf, size);
+    wait_end_fd(&scope, STREAM_WAIT_CALL_read, fd, size);
+    return rc;
+}
 
 /* ---- locks: free ones, nearly all, are taken without looking at a clock ---- */
 
@@ -312,6 +323,8 @@ __attribute__((used, visibility("hidden"))) long syscall_noticed(long nr, long a
         return raw_result(-EBADF);
     if (nr == SYS_close_range)
         return close_range((unsigned)a, (unsigned)b, (int)c);
+    if (nr == SYS_seccomp)
+        agent_withdraw();
     if (nr == SYS_exit_group)
         agent_process_end(STREAM_END__EXIT, (int)a);
     return raw_result(sys_call6(nr, a, b, c, d, e, f));

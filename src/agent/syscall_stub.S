@@ -17,6 +17,8 @@ syscall:
     je 1f
     cmp $SYS_exit_group, %rdi
     je 1f
+    cmp $SYS_seccomp, %rdi
+    je 1f
     mov syscall_real(%rip), %rax
     test %rax, %rax
     je 1f
@@ -38,6 +40,8 @@ syscall:
     cmp x0, #SYS_close_range
     b.eq 1f
     cmp x0, #SYS_exit_group
+    b.eq 1f
+    cmp x0, #SYS_seccomp
     b.eq 1f
     adrp x16, syscall_real
     ldr x16, [x16, #:lo12:syscall_real]

@@ -138,8 +138,13 @@ static void call_user_handler(int sig, siginfo_t *info, void *context)
     else
         action.sa_handler(sig);
     sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, &now, NULL, 8);
-    if (self)
-        self->handler_frame = handler_frame;
+    if (!self)
+        return;
+    self->handler_frame = handler_frame;
+    /* One that came meanwhile: sent again, it arrives when this handler returns to the kernel. */
+    siginfo_t later;
+    if (!virtual_mask_blocks() && virtual_mask_take(&later))
+        sys_call4(SYS_rt_tgsigqueueinfo, agent.pid, self->tid, AGENT_SIGNAL, &later);
 }
 
 void virtual_signal_deliver(int sig, siginfo_t *info, void *context)

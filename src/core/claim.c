@@ -25,9 +25,29 @@ static int is_same_file(const struct claim_file *file)
     return st.st_ino == file->inode && st.st_dev == file->device;
 }
 
+/* By its name, if that still is this file. Two threads may both do it; the loser's descriptor stays open, unused. */
+static int open_again(struct claim_file *file)
+{
+    if (!file->path)
+        return -EBADF;
+    int fd = sys_openat(AT_FDCWD, file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+    if (fd < 0)
+        return -EBADF;
+    fd = claim_move_high(fd);
+    struct claim_file found = {.fd = fd, .device = file->device, .inode = file->inode};
+    if (!is_same_file(&found)) {
+        sys_close(fd);
+        return -EBADF;
+    }
+    file->fd = fd;
+    if (file->reopened)
+        file->reopened(fd);
+    return 0;
+}
+
 int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void **map)
 {
-    if (!is_same_file(file))
+    if (!is_same_file(file) && open_again(file) < 0)
         return -EBADF;
     /* Looked at before the add, so that a refused claim leaves no hole; a race past the budget costs one stretch a
      * thread at most. relaxed: the counter orders nothing, each stretch is published by its own header. */

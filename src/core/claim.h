@@ -13,15 +13,18 @@ struct claim_file {
     int fd;
     uint64_t device; /* of the file behind fd: a program may close our descriptor and get the number again */
     uint64_t inode;
-    uint64_t *cursor;   /* shared, in the file's own header */
-    uint64_t max_bytes; /* 0: no budget */
+    const char *path; /* to open it again when the descriptor was taken away; NULL: it is not */
+    void (*reopened)(int fd); /* told of the new descriptor; NULL */
+    uint64_t *cursor;         /* shared, in the file's own header */
+    uint64_t max_bytes;       /* 0: no budget */
 };
 
 /* Claims `size` bytes (a multiple of 4096).
  * offset, map  written on success only; the mapping is shared with the file and reads as zero
  * Threads      any, concurrently, and in signal handlers
  * Returns      0; -ENOSPC, -EDQUOT when storage is full; -EFBIG for the file-size limit (SIGXFSZ is not raised) or the
- *              budget; -EBADF when the descriptor is no longer this file; any other negative errno */
+ *              budget; -EBADF when the descriptor is no longer this file and it
+ *              cannot be opened again; any other negative errno */
 int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void **map);
 
 /* Moves `fd` to a high number (close-on-exec), where programs that close or count from below do not meet it.
