@@ -242,6 +242,13 @@ static int push_sample(struct thread_push *push, const struct stream_sample_view
     return threads->sink->ops->sample(threads->sink->ctx, &sample);
 }
 
+static uint64_t since(uint64_t value, uint64_t before)
+{
+    if (value == PROFILE_UNKNOWN || before == PROFILE_UNKNOWN)
+        return value;
+    return value > before ? value - before : 0;
+}
+
 static int push_thread_end(struct thread_push *push)
 {
     const struct process_threads *threads = push->threads;
@@ -260,6 +267,11 @@ static int push_thread_end(struct thread_push *push)
         };
     }
     end.thread = push->id;
+    if (push->info->tid == threads->pid) {
+        end.cpu_ns = since(end.cpu_ns, threads->main_before.cpu_ns);
+        end.run_ns = since(end.run_ns, threads->main_before.run_ns);
+        end.core_wait_ns = since(end.core_wait_ns, threads->main_before.core_wait_ns);
+    }
     if (end.end_ns < push->now_ns)
         end.end_ns = push->now_ns;
     return threads->sink->ops->thread_end ? threads->sink->ops->thread_end(threads->sink->ctx, &end)
@@ -289,7 +301,7 @@ static int push_thread(struct process_threads *threads, struct stream_walk *walk
         .thread = push.id,
         .process = threads->process,
         .tid = info->tid,
-        .start_ns = info->has_start ? info->start_ns : threads->start_ns,
+        .start_ns = info->has_start && info->tid != threads->pid ? info->start_ns : threads->start_ns,
         .origin = info->origin,
         .name = info->name.size ? info->name : threads->comm, /* a thread begins with its maker's name */
     };

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/map.h"
+#include "input/recording.h"
 #include "input/stack_merge.h"
 #include "profile/sink.h"
 #include "reader/tick_clock.h"
@@ -33,6 +34,8 @@ struct process_threads {
     uint32_t process, first_thread; /* ids in the sink */
     uint32_t period_ns[4];
     int64_t start_ns, last_ns; /* of the process, for threads that do not say */
+    uint32_t pid;              /* the main thread's tid; it begins with the process, and ... */
+    struct thread_clocks main_before; /* ... had used this much as the program before the exec */
     struct profile_text comm;
     struct stream_faults *faults;
 

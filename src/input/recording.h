@@ -39,6 +39,10 @@ struct child_exit { /* a CHILD_EXIT record */
     struct stream_usage usage;
 };
 
+struct thread_clocks {
+    uint64_t cpu_ns, run_ns, core_wait_ns; /* PROFILE_UNKNOWN */
+};
+
 /* One program image: what exec or fork began. With a stream, or known from its parent's and the launcher's word only. */
 struct image {
     char *path;       /* of the stream file; NULL: it has none */
@@ -67,16 +71,21 @@ struct image {
     uint64_t end_cpu_ns;
     struct stream_usage end_self, end_children;
 
+    /* The main thread's clocks at its end; an exec does not reset them. */
+    bool has_main_end;
+    struct thread_clocks main_end;
+
     LAM_ARRAY(struct spawned) spawns;
     LAM_ARRAY(struct child_exit) exits;
 
     /* Linked. */
-    uint32_t life;                /* index */
-    uint32_t parent;              /* image that started it; NO_INDEX */
-    uint32_t previous;            /* image that exec replaced; NO_INDEX */
-    uint32_t next;                /* image that replaced it; NO_INDEX */
-    uint32_t process;             /* id in the sink */
-    uint64_t cpu_ns, tail_cpu_ns; /* PROFILE_UNKNOWN */
+    struct thread_clocks main_before; /* what the main thread had used when this image began */
+    uint32_t life;                    /* index */
+    uint32_t parent;                  /* image that started it; NO_INDEX */
+    uint32_t previous;                /* image that exec replaced; NO_INDEX */
+    uint32_t next;                    /* image that replaced it; NO_INDEX */
+    uint32_t process;                 /* id in the sink */
+    uint64_t cpu_ns, tail_cpu_ns;     /* PROFILE_UNKNOWN */
     struct profile_usage usage;
     bool has_usage;
     uint64_t peak_rss_bytes; /* as polled; PROFILE_UNKNOWN */

@@ -124,6 +124,17 @@ static void on_process_end(struct gather *gather, const struct stream_record_vie
     touch(image, at_ns);
 }
 
+static void on_thread_end(struct gather *gather, const struct stream_record_view *rec)
+{
+    const struct stream_rec_thread_end *end = &rec->body.thread_end;
+    struct image *image = gather->image;
+    touch(image, tick_clock_ns(&gather->rec->clock, end->ticks));
+    if (end->tid == image->pid) {
+        image->has_main_end = true;
+        image->main_end = (struct thread_clocks){end->cpu_ns, end->run_ns, end->core_wait_ns};
+    }
+}
+
 static int on_record(struct gather *gather, const struct stream_record_view *rec)
 {
     if (!rec->row)
@@ -147,7 +158,7 @@ static int on_record(struct gather *gather, const struct stream_record_view *rec
         touch(gather->image, tick_clock_ns(&gather->rec->clock, rec->body.thread.ticks));
         return LAM_OK;
     case STREAM_REC_THREAD_END:
-        touch(gather->image, tick_clock_ns(&gather->rec->clock, rec->body.thread_end.ticks));
+        on_thread_end(gather, rec);
         return LAM_OK;
     default:
         return LAM_OK;
@@ -199,20 +210,25 @@ static int gather_image(struct recording *rec, const struct stream_file *file, c
     return rc;
 }
 
-/* Readings of the clocks in a stream: its start, and those that it made since. */
+/* Readings of the clocks in a stream. The header's own is one only where there is no better: a forked child's was made
+ * when it had something to write, which is after its start. */
 static int add_readings(struct recording *rec, const struct stream_file *file)
 {
-    const struct stream_header *header = &file->header;
-    int rc = tick_clock_add(&rec->clock, header->start_ticks, header->start_mono_ns);
+    int rc = LAM_OK;
+    bool has_any = false;
     struct stream_walk walk;
     stream_walk_init(&walk, file);
     stream_walk_begin(&walk, stream_pages_of_kind(file, STREAM_PAGE_META));
     struct stream_record_view view;
     while (rc >= 0 && (rc = stream_next_record(&walk, &view)) > 0) {
-        if (view.type == STREAM_REC_TIME)
-            rc = tick_clock_add(&rec->clock, view.body.time.ticks, view.body.time.mono_ns);
+        if (view.type != STREAM_REC_TIME)
+            continue;
+        has_any = true;
+        rc = tick_clock_add(&rec->clock, view.body.time.ticks, view.body.time.mono_ns);
     }
     stream_walk_close(&walk);
+    if (rc >= 0 && !has_any)
+        rc = tick_clock_add(&rec->clock, file->header.start_ticks, file->header.start_mono_ns);
     return rc;
 }
 

@@ -72,8 +72,8 @@ static int add_life(struct linker *link, uint32_t image_index, uint32_t *out)
 static int compare_starts(const void *left, const void *right)
 {
     const struct image *a = left, *b = right;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
+    if (a->agent_start_ns != b->agent_start_ns)
+        return a->agent_start_ns < b->agent_start_ns ? -1 : 1;
     return a->pid < b->pid ? -1 : a->pid > b->pid;
 }
 
@@ -109,6 +109,16 @@ static void join_image(struct linker *link, uint32_t life_index, uint32_t image_
         image->start_ns = before->end_ns;
     if (!image->image_cpu_ns && before->has_end)
         image->image_cpu_ns = before->end_cpu_ns;
+    if (before->has_main_end)
+        image->main_before = before->main_end;
+}
+
+/* When the first image of a process began is told by nobody if it is sampled: not later than the CPU time before the agent's
+ * start takes, for it had one thread. */
+static void begin_first(struct image *image)
+{
+    uint64_t used = image->exec_cpu_ns < INT64_MAX / 2 ? image->exec_cpu_ns : 0;
+    image->start_ns = image->agent_start_ns - (int64_t)used;
 }
 
 static int join_streams(struct linker *link)
@@ -117,9 +127,12 @@ static int join_streams(struct linker *link)
     array_sort(&rec->images, compare_starts);
     for (uint32_t i = 0; i < rec->images.count; i++) {
         uint32_t life = life_of_stream(link, image_at(link, i));
-        if (life != NO_INDEX)
+        if (life != NO_INDEX) {
             join_image(link, life, i);
-        else if (add_life(link, i, &life) < 0)
+            continue;
+        }
+        begin_first(image_at(link, i));
+        if (add_life(link, i, &life) < 0)
             return LAM_E_NOMEM;
     }
     return LAM_OK;
