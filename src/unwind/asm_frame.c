@@ -136,10 +136,34 @@ static unsigned exit_step(struct exit_state *state, const uint8_t *bytes)
     return 7;
 }
 
+/* A stub of a PLT: `jmp *slot`, `push index; jmp first`, and the first `push; jmp *resolver`. How much of the stub's own
+ * lies on the stack at pc; -1 when this is none. */
+static int plt_depth(const struct unwind_space *space, uint64_t pc, const uint8_t *bytes)
+{
+    uint64_t word;
+    uint8_t before[8];
+    unsigned prefix = bytes[0] == 0xf2 ? 1 : 0; /* bnd */
+    if (unwind_read(&space->memory, pc - 8, &word) < 0)
+        return -1;
+    memcpy(before, &word, 8);
+    if (bytes[prefix] == 0xff && bytes[prefix + 1] == 0x25)
+        return before[2] == 0xff && before[3] == 0x35 ? 16 : 0;
+    if (bytes[0] == 0xff && bytes[1] == 0x35 && bytes[6] == 0xff && bytes[7] == 0x25)
+        return 8;
+    if (bytes[0] == 0x68 && bytes[5 + (bytes[5] == 0xf2)] == 0xe9)
+        return 0;
+    return bytes[prefix] == 0xe9 && before[3] == 0x68 ? 8 : -1;
+}
+
 int asm_frame_from_exit(const struct unwind_space *space, uint64_t pc, struct asm_frame *out)
 {
     struct exit_state state = {0};
     uint8_t bytes[16];
+    int depth = fetch(space, pc, bytes) == 0 ? plt_depth(space, pc, bytes) : -1;
+    if (depth >= 0) {
+        *out = (struct asm_frame){.distance = (uint32_t)depth};
+        return 0;
+    }
     for (int i = 0; i < MOST_INSTRUCTIONS && !state.done; i++) {
         if (fetch(space, pc, bytes) < 0)
             return -1;

@@ -17,7 +17,7 @@ struct asm_frame {
 int asm_frame_from_entry(const struct unwind_space *space, uint64_t entry, uint64_t pc,
                          struct asm_frame *out);
 
-/* From the instructions that lead from pc straight to a return. 0, or -1 when there is anything else between. */
+/* From the instructions that lead from pc straight to a return, or those of a PLT stub. 0, or -1 when there is anything else between. */
 int asm_frame_from_exit(const struct unwind_space *space, uint64_t pc, struct asm_frame *out);
 
 /* The nearest place at or before pc that looks like the aligned beginning of a function that saves registers; 0 none. */

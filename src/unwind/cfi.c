@@ -299,18 +299,34 @@ static int64_t search_table(const uint8_t *table, uint64_t count, int64_t target
     return (int64_t)low - 1;
 }
 
+/* The search table if it has the usual form: 0; 1 when it has not. */
+static int usual_table(const struct unwind_module *module, struct hdr *out)
+{
+    int rc = read_hdr(module, out);
+    if (rc < 0)
+        return rc;
+    if (out->encoding != (PE_DATAREL | PE_SDATA4))
+        return 1;
+    return out->count > cfi_left(&out->table) / 8 ? -UNWIND_BAD_CFI : 0;
+}
+
+bool cfi_same_gap(const struct unwind_module *module, uint64_t a, uint64_t b)
+{
+    struct hdr hdr;
+    if (!module->hdr_addr || usual_table(module, &hdr) != 0)
+        return !module->hdr_addr;
+    return search_table(hdr.table.at, hdr.count, (int64_t)(a - module->hdr_addr)) ==
+           search_table(hdr.table.at, hdr.count, (int64_t)(b - module->hdr_addr));
+}
+
 /* Where the search table says that the description of pc is: 0; 1 when there is no table of the usual form. */
 static __attribute__((noinline)) int look_up(const struct unwind_module *module, uint64_t pc,
                                              uint64_t *addr)
 {
     struct hdr hdr;
-    int rc = read_hdr(module, &hdr);
-    if (rc < 0)
+    int rc = usual_table(module, &hdr);
+    if (rc != 0)
         return rc;
-    if (hdr.encoding != (PE_DATAREL | PE_SDATA4))
-        return 1;
-    if (hdr.count > cfi_left(&hdr.table) / 8)
-        return -UNWIND_BAD_CFI;
     int64_t index = search_table(hdr.table.at, hdr.count, (int64_t)(pc - module->hdr_addr));
     if (index < 0)
         return -UNWIND_NO_RULE;

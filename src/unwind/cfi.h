@@ -40,6 +40,9 @@ struct cfi_fde {
 int cfi_find_fde(const struct unwind_module *module, uint64_t pc, uint32_t walk_limit,
                  struct cfi_fde *out);
 
+/* No description begins between a and b: code without rules that is one piece. Also true where there is no table. */
+bool cfi_same_gap(const struct unwind_module *module, uint64_t a, uint64_t b);
+
 /* One record of .eh_frame at *addr; moves *addr to the next. 1 and *out for a frame description, 0 for a common
  * information record, -UNWIND_NO_RULE at the end of the section. */
 int cfi_next_record(const struct unwind_module *module, uint64_t *addr, struct cfi_fde *out);

@@ -25,16 +25,16 @@ static bool is_us(void *ctx, uint64_t target)
     struct unwind_space *space = ctx;
     const struct unwind_guesswork *guess = &space->scratch->guess;
     int why;
-    return target >= guess->module_start && target < guess->module_end &&
-           guess->pc - target + GUESS_REACH < 2 * GUESS_REACH &&
-           rule_kind(unwind_rule_at(space, target, &target, &why)) == RULE_MISSING;
+    return target >= guess->module.start && target <= guess->pc && guess->pc - target < GUESS_REACH &&
+           rule_kind(unwind_rule_at(space, target, &target, &why)) == RULE_MISSING &&
+           cfi_same_gap(&guess->module, target, guess->pc);
 }
 
 /* Where we were entered, if the function called was us or ends in a jump to us; else 0. */
 static uint64_t entry_of(struct unwind_space *space, uint64_t target)
 {
     const struct unwind_guesswork *guess = &space->scratch->guess;
-    if (target < guess->module_start || target >= guess->module_end)
+    if (target < guess->module.start || target >= guess->module.end)
         return 0;
     if (is_us(space, target))
         return target;
@@ -225,9 +225,7 @@ int unwind_guess(struct unwind_space *space, bool top)
     };
     if (!unwind_reg_known(&scratch->regs, arch->sp))
         return -1;
-    if (space->find_module(space->module_ctx, guess->pc, &scratch->module) == 0) {
-        guess->module_start = scratch->module.start;
-        guess->module_end = scratch->module.end;
-    }
+    if (space->find_module(space->module_ctx, guess->pc, &guess->module) < 0)
+        guess->module = (struct unwind_module){.start = 0};
     return arch->link == UNWIND_NO_REG ? guess_pushed(space, top) : guess_linked(space, top);
 }

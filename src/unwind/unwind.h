@@ -24,9 +24,9 @@ struct unwind_walk {
 
 /* What unwind_guess() has found out. */
 struct unwind_guesswork {
-    uint64_t pc, sp, fp;               /* of the frame without rules */
-    uint64_t module_start, module_end; /* around pc; empty when there is none */
-    uint64_t found_slot, found_pc;     /* the return address */
+    uint64_t pc, sp, fp;           /* of the frame without rules */
+    struct unwind_module module;   /* around pc; empty when there is none */
+    uint64_t found_slot, found_pc; /* the return address */
     uint64_t fp_slot; /* where the caller's frame pointer is saved; 0: in its register */
 };
 
