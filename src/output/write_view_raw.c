@@ -123,7 +123,7 @@ static int put_record(struct raw *raw, const struct stream_page_ref *page,
     put_u64(raw, "offset", rec->offset);
     put_u64(raw, "thread", page->thread);
     put_u64(raw, "tid", page->tid);
-    put_u64(raw, "code", rec->type);
+    put_u64(raw, "record_type", rec->type);
     put_name(raw, "record", rec->row ? rec->row->name : "?");
     put_u64(raw, "aux", rec->aux);
     if (rec->row)
