@@ -29,6 +29,8 @@ struct symbols_module_info symbols_module_info(const struct symbols *symbols, ui
 static const struct known_range *find_range(const struct symbols *symbols,
                                             const struct known_module *module, uint64_t address)
 {
+    if (module->range_count == 0)
+        return NULL;
     const struct known_range *ranges = symbols->ranges.items + module->range_first;
     size_t low = 0, high = module->range_count;
     while (low < high) {
@@ -44,6 +46,8 @@ static const struct known_range *find_range(const struct symbols *symbols,
 static const struct known_site *find_site(const struct symbols *symbols,
                                           const struct known_module *module, uint64_t address)
 {
+    if (module->site_count == 0)
+        return NULL;
     const struct known_site *sites = symbols->sites.items + module->site_first;
     size_t low = 0, high = module->site_count;
     while (low < high) {

@@ -52,8 +52,9 @@ static int group_entries(struct symbols *symbols, struct grouping *grouping)
         if (rc < 0)
             return rc;
     }
-    qsort_r(grouping->order.items, grouping->order.count, sizeof(uint32_t), compare_entries,
-            grouping->module_of.items);
+    if (grouping->order.count > 1)
+        qsort_r(grouping->order.items, grouping->order.count, sizeof(uint32_t), compare_entries,
+                grouping->module_of.items);
     return LAM_OK;
 }
 
