@@ -7,7 +7,8 @@
 
 enum {
     RESPONSE_MAX_BYTES = 4 << 20,
-    RESPONSE_MAX_DEPTH = 4, /* files that name files */
+    RESPONSE_MAX_DEPTH = 4,  /* files that name files */
+    RESPONSE_MAX_FILES = 32, /* in all, of one command line */
     ARGS_MAX = 1 << 20,
 };
 
@@ -16,6 +17,7 @@ struct expansion {
     struct arena *arena;
     struct command_args *args;
     bool is_line_style;
+    int files;
 };
 
 static int expand_one(struct expansion *exp, const char *arg, int depth);
@@ -94,7 +96,8 @@ static int expand_file(struct expansion *exp, const char *name, int depth)
 
 static int expand_one(struct expansion *exp, const char *arg, int depth)
 {
-    if (exp->command->read_files && arg[0] == '@' && arg[1] && depth < RESPONSE_MAX_DEPTH) {
+    if (exp->command->read_files && arg[0] == '@' && arg[1] && depth < RESPONSE_MAX_DEPTH &&
+        exp->files++ < RESPONSE_MAX_FILES) {
         int rc = expand_file(exp, arg + 1, depth);
         if (rc != 0)
             return rc < 0 ? rc : LAM_OK;
@@ -107,7 +110,7 @@ static int expand_one(struct expansion *exp, const char *arg, int depth)
 int command_expand(const struct unit_command *command, bool is_line_style, struct arena *arena,
                    struct command_args *args)
 {
-    struct expansion exp = {command, arena, args, is_line_style};
+    struct expansion exp = {command, arena, args, is_line_style, 0};
     for (size_t i = 0; i < command->argc; i++) {
         int rc = expand_one(&exp, command->argv[i], 0);
         if (rc < 0)
