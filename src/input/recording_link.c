@@ -246,6 +246,8 @@ static uint32_t spawned_life(const struct linker *link, const struct spawned *sp
     uint32_t best = NO_INDEX;
     uint64_t best_off = UINT64_MAX;
     uint32_t own_life = image_at(link, teller)->life;
+    /* A program that is left alone has no stream; only what a fork began may have one. */
+    bool has_stream = spawned->kind == STREAM_SPAWN_FORK || spawned->why_not == STREAM_UNSAMPLED_NO;
     for (uint32_t i = newest_of_pid(link, spawned->child_pid); i != NO_INDEX;
          i = life_at(link, i)->next_of_pid) {
         const struct life *life = life_at(link, i);
@@ -253,6 +255,8 @@ static uint32_t spawned_life(const struct linker *link, const struct spawned *sp
         bool is_ours = life->ppid == image_at(link, teller)->pid || off <= SLACK_NS;
         bool is_free = !life->is_claimed || life->parent == teller;
         bool is_over = life->has_exit && life->exit_ns + SLACK_NS < spawned->at_ns;
+        if (!has_stream && image_at(link, life->first)->path)
+            continue;
         if (i != own_life && is_ours && is_free && !is_over && off < best_off) {
             best = i;
             best_off = off;
