@@ -145,7 +145,7 @@ def on_terminal(command, keys, until):
 
 
 def test_ctrl_c_on_a_terminal():
-    code, shown = on_terminal([LAMELLA, "record", "-o", "r.lamella", "--", "sleep", "60"], b"\x03", lambda text: b"processes" in text)
+    code, shown = on_terminal([LAMELLA, "record", "-o", "r.lamella", "--", "sleep", "60"], b"\x03", lambda text: b"resident" in text)
     equal(code, 130, shown)
     complete()
     check(b"lamella report r.lamella" in shown, shown)

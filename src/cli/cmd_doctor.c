@@ -128,24 +128,20 @@ static const struct engine_trial *trial_of(const struct findings *found, uint32_
     return NULL;
 }
 
-static bool was_denied(const struct engine_trial *trial)
-{
-    return trial && trial->verdict == ENGINE_REFUSED &&
-           (trial->errnum == EACCES || trial->errnum == EPERM);
-}
-
 /* What would make the best engine work. */
 static void find_fix(struct findings *found)
 {
     const struct engine_trial *full = trial_of(found, STREAM_ENGINE_SIGTRAP, true);
     if (!full || full->verdict == ENGINE_WORKS)
         return;
-    if (was_denied(full) && found->paranoid > 1) {
+    if (full->verdict != ENGINE_REFUSED)
+        return;
+    if (full->errnum == EACCES && found->paranoid > 1) {
         strbuf_add(&found->fix, "sudo sysctl kernel.perf_event_paranoid=1");
         strbuf_add(&found->fix_why,
                    "lets ordinary users sample in kernel mode too, until the next boot; a line "
                    "'kernel.perf_event_paranoid = 1' in /etc/sysctl.d/ keeps it");
-    } else if (found->seccomp == 2 && full->verdict == ENGINE_REFUSED) {
+    } else if (full->errnum == EPERM || full->errnum == ENOSYS) {
         strbuf_add(&found->fix, "docker run --security-opt seccomp=unconfined ...");
         strbuf_add(&found->fix_why, "the container's seccomp profile forbids perf_event_open; one "
                                     "that allows it is enough");

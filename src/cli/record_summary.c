@@ -156,6 +156,8 @@ void record_summary_print(const struct record_summary *summary, const struct rec
         launcher_say("%s", strbuf_text(&samples));
         launcher_say("%s", strbuf_text(&processes));
     }
+    if (outcome->engine_note[0])
+        launcher_say("%s; lamella doctor tells how to get more", outcome->engine_note);
     strbuf_add_shell_quoted(&path, outcome->directory, strlen(outcome->directory));
     launcher_say("%s in %s", unit_bytes((double)outcome->packed_bytes).text, strbuf_text(&path));
     launcher_say("next: lamella report %s", strbuf_text(&path));

@@ -297,13 +297,18 @@ static void refusal_text(const struct engine_trial *trial, char *text, size_t ca
 {
     int paranoid = engine_paranoid();
     int limit = trial->kernel_mode ? 1 : 2; /* the largest value that permits it to an ordinary user */
-    if ((trial->errnum == EACCES || trial->errnum == EPERM) && paranoid > limit)
+    /* The kernel's own check says EACCES, a seccomp profile EPERM. */
+    if (trial->errnum == EACCES && paranoid > limit)
         snprintf(text, capacity,
                  "not permitted (kernel.perf_event_paranoid is %d, it would have to be %d or less)",
                  paranoid, limit);
-    else if (trial->errnum == EACCES || trial->errnum == EPERM)
+    else if (trial->errnum == EACCES)
         snprintf(text, capacity,
-                 "denied (a seccomp filter or a security module forbids perf_event_open)");
+                 "not permitted (by a security module or the container's capabilities)");
+    else if (trial->errnum == EPERM)
+        snprintf(
+            text, capacity,
+            "not permitted (a seccomp filter, such as a container's, forbids perf_event_open)");
     else if (trial->errnum == ENOSYS)
         snprintf(text, capacity,
                  "not there (the kernel has no perf events, or a seccomp filter hides them)");

@@ -42,6 +42,7 @@ struct record_outcome {
     uint64_t elapsed_ns, charged_cpu_ns;
     size_t daemons; /* processes of the tree that still run */
     uint64_t packed_bytes;
+    char engine_note[384]; /* what is sampled with, and why with nothing better; empty: the best */
     struct record_warnings warnings; /* one line each */
 };
 
