@@ -1,0 +1,431 @@
+#include "analysis/report.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS UINT64_C(1000000)
+
+static struct profile_text text_of(const char *text)
+{
+    return (struct profile_text){text, strlen(text)};
+}
+
+/* ---- an input that pushes what a test says ----------------------------------------------------------------------- */
+
+static const char *const frame_texts[] = {NULL,
+                                          "main",
+                                          "rustc_hir_typeck::typeck",
+                                          "LLVMRustOptimize",
+                                          "rustc_borrowck::do_it",
+                                          "",
+                                          "LLVMRustWriteOutputFile"};
+
+static int fake_names(void *ctx, const struct profile_frame *frame, struct classifier_name *names,
+                      size_t *count, bool *is_stripped)
+{
+    (void)ctx;
+    const char *name = frame_texts[frame->frame];
+    *count = *name ? 1 : 0;
+    *is_stripped = !*name;
+    names[0] = (struct classifier_name){name, strlen(name)};
+    return LAM_OK;
+}
+
+struct feed {
+    struct classifier *cls;
+    struct report *report;
+    struct profile_sink sink;
+};
+
+static void push_session(struct feed *feed, uint64_t elapsed_ms, uint64_t charged_ms, uint32_t cores)
+{
+    struct profile_session session = {.command = "cargo build",
+                                      .elapsed_ns = elapsed_ms * MS,
+                                      .charged_cpu_ns = charged_ms * MS,
+                                      .complete = true,
+                                      .has_samples = true,
+                                      .rate_hz = 1000,
+                                      .cores = cores,
+                                      .engine = 1};
+    assert_int_equal(feed->sink.ops->session(feed->sink.ctx, &session), LAM_OK);
+}
+
+static void open_feed(struct feed *feed)
+{
+    struct lam_error err = LAM_ERROR_INIT;
+    assert_int_equal(classifier_open(&feed->cls, NULL, &err), LAM_OK);
+    struct report_options options = {.cls = feed->cls, .names = {.names = fake_names}};
+    assert_int_equal(report_open(&feed->report, &options, &err), LAM_OK);
+    feed->sink = report_sink(feed->report);
+}
+
+static void finish_feed(struct feed *feed)
+{
+    struct profile_session_end end = {.streams = 1};
+    assert_int_equal(feed->sink.ops->session_end(feed->sink.ctx, &end), LAM_OK);
+    struct lam_error err = LAM_ERROR_INIT;
+    if (report_finish(feed->report, &err) < 0)
+        fail_msg("%s", err.msg);
+}
+
+static void close_feed(struct feed *feed)
+{
+    report_close(&feed->report);
+    assert_null(feed->report);
+    classifier_close(&feed->cls);
+}
+
+static void push_process(struct feed *feed, uint32_t id, const char *exe, const char *argument,
+                         enum profile_sampled sampled, int64_t start_ms)
+{
+    struct profile_text argv[] = {text_of(exe), text_of("--crate-name"), text_of(argument),
+                                  text_of("src/lib.rs")};
+    struct profile_process process = {.process = id,
+                                      .pid = 1000 + id,
+                                      .parent = id - 1,
+                                      .start_ns = start_ms * (int64_t)MS,
+                                      .exe = text_of(exe),
+                                      .cwd = text_of("/w"),
+                                      .comm = text_of("comm"),
+                                      .argv = argv,
+                                      .argc = 4,
+                                      .sampled = sampled,
+                                      .why_not = sampled == PROFILE_SAMPLED_NO ? 1 : 0,
+                                      .startup_cpu_ns = sampled == PROFILE_SAMPLED_YES ? 5 * MS : 0};
+    assert_int_equal(feed->sink.ops->process(feed->sink.ctx, &process), LAM_OK);
+}
+
+static void push_process_end(struct feed *feed, uint32_t id, int64_t end_ms, uint64_t cpu_ms,
+                             uint64_t tail_ms)
+{
+    struct profile_process_end end = {.process = id,
+                                      .end_ns = end_ms * (int64_t)MS,
+                                      .cpu_ns = cpu_ms * MS,
+                                      .tail_cpu_ns = tail_ms * MS};
+    assert_int_equal(feed->sink.ops->process_end(feed->sink.ctx, &end), LAM_OK);
+}
+
+static void push_thread(struct feed *feed, uint32_t id, uint32_t process, uint32_t tid,
+                        const char *name, int64_t start_ms)
+{
+    struct profile_thread thread = {.thread = id,
+                                    .process = process,
+                                    .tid = tid,
+                                    .start_ns = start_ms * (int64_t)MS,
+                                    .name = text_of(name)};
+    assert_int_equal(feed->sink.ops->thread(feed->sink.ctx, &thread), LAM_OK);
+}
+
+static void push_thread_end(struct feed *feed, uint32_t id, int64_t end_ms, uint64_t cpu_ms,
+                            uint64_t core_wait_ms)
+{
+    struct profile_thread_end end = {.thread = id,
+                                     .end_ns = end_ms * (int64_t)MS,
+                                     .cpu_ns = cpu_ms * MS,
+                                     .run_ns = cpu_ms * MS,
+                                     .core_wait_ns = core_wait_ms * MS,
+                                     .handler_ns = PROFILE_UNKNOWN};
+    assert_int_equal(feed->sink.ops->thread_end(feed->sink.ctx, &end), LAM_OK);
+}
+
+static void push_samples(struct feed *feed, uint32_t process, uint32_t thread, uint32_t stack,
+                         int64_t from_ms, int64_t to_ms)
+{
+    for (int64_t at = from_ms + 1; at <= to_ms; at++) {
+        struct profile_sample sample = {.process = process,
+                                        .thread = thread,
+                                        .stack = stack,
+                                        .at_ns = at * (int64_t)MS,
+                                        .cpu_ns = MS,
+                                        .period_ns = (uint32_t)MS};
+        assert_int_equal(feed->sink.ops->sample(feed->sink.ctx, &sample), LAM_OK);
+    }
+}
+
+/* Stack n is main, then the frame n + 1; stack 1 is main alone. */
+static void push_stacks(struct feed *feed)
+{
+    struct profile_module module = {.module = 1,
+                                    .path = text_of("/t/lib/librustc_driver-0123456789abcdef.so")};
+    assert_int_equal(feed->sink.ops->module(feed->sink.ctx, &module), LAM_OK);
+    for (uint32_t i = 1; i < sizeof frame_texts / sizeof frame_texts[0]; i++) {
+        struct profile_frame frame = {.frame = i, .module = 1, .offset = i};
+        struct profile_stack stack = {.stack = i, .parent = i > 1 ? 1 : 0, .frame = i};
+        assert_int_equal(feed->sink.ops->frame(feed->sink.ctx, &frame), LAM_OK);
+        assert_int_equal(feed->sink.ops->stack(feed->sink.ctx, &stack), LAM_OK);
+    }
+}
+
+enum { TYPECK = 2, OPTIMIZE = 3, BORROWCK = 4, UNRESOLVED = 5, MACHINE = 6 };
+
+/* cargo for 10 s; a rustc from 0.1 to 9 s whose serial thread works from 1 to 3 s and whose worker works from 2 to 9 s; a static
+ * program for 0.5 s. */
+static void feed_build(struct feed *feed)
+{
+    open_feed(feed);
+    push_session(feed, 10000, 9700, 4);
+    push_stacks(feed);
+    push_process(feed, 1, "/x/bin/cargo", "a", PROFILE_SAMPLED_YES, 0);
+    push_thread(feed, 1, 1, 1001, "cargo", 0);
+    push_process(feed, 2, "/x/bin/rustc", "big", PROFILE_SAMPLED_YES, 100);
+    push_thread(feed, 2, 2, 1002, "rustc", 100);
+    push_thread(feed, 3, 2, 7003, "coordinator", 1900);
+    struct profile_thread_name rename = {
+        .thread = 3, .at_ns = 1900 * (int64_t)MS, .name = text_of("opt cgu.1")};
+    assert_int_equal(feed->sink.ops->thread_name(feed->sink.ctx, &rename), LAM_OK);
+    push_process(feed, 3, "/bin/static", "x", PROFILE_SAMPLED_NO, 500);
+    push_samples(feed, 1, 1, 1, 10, 110);
+    push_samples(feed, 2, 2, TYPECK, 1000, 2000);
+    push_samples(feed, 2, 2, BORROWCK, 2000, 3000);
+    push_samples(feed, 2, 3, OPTIMIZE, 2000, 4000);
+    push_samples(feed, 2, 3, MACHINE, 4000, 9000);
+    struct profile_wait wait = {
+        .process = 2, .thread = 2, .start_ns = 3000 * (int64_t)MS, .duration_ns = 6000 * MS, .kind = 1};
+    assert_int_equal(feed->sink.ops->wait(feed->sink.ctx, &wait), LAM_OK);
+    push_thread_end(feed, 1, 10000, 110, 0);
+    push_thread_end(feed, 2, 9000, 2000, 400);
+    push_thread_end(feed, 3, 9000, 7000, 0);
+    push_process_end(feed, 1, 10000, 120, 5);
+    push_process_end(feed, 2, 9000, 9030, 10);
+    push_process_end(feed, 3, 1000, 500, 0);
+    finish_feed(feed);
+}
+
+static const struct report_finding *finding(const struct report *report, const char *id)
+{
+    array_each(&report->findings, it) if (strcmp(it->id, id) == 0) return it;
+    return NULL;
+}
+
+static uint64_t phase_ms(const struct report *report, uint32_t process, const char *name)
+{
+    static struct report_amount amounts[256];
+    report_by_phase(report, process, amounts);
+    for (uint32_t i = 0; i < classifier_phase_count(report->cls); i++)
+        if (strcmp(classifier_phase(report->cls, i).phase_name, name) == 0)
+            return amounts[i].cpu_ns / MS;
+    return UINT64_MAX;
+}
+
+static void totals_are_those_of_the_samples(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    feed_build(&feed);
+    const struct report *report = feed.report;
+    assert_int_equal(report->total.samples, 100 + 2000 + 7000);
+    assert_int_equal(report->total.cpu_ns, 9100 * MS);
+    assert_int_equal(phase_ms(report, REPORT_NO_UNIT, "type_check"), 1000);
+    assert_int_equal(phase_ms(report, REPORT_NO_UNIT, "borrowck"), 1000);
+    assert_int_equal(phase_ms(report, REPORT_NO_UNIT, "optimize"), 2000);
+    assert_int_equal(phase_ms(report, REPORT_NO_UNIT, "machine_code"), 5000);
+    assert_int_equal(phase_ms(report, REPORT_NO_UNIT, "driver"), 100);
+    assert_int_equal(phase_ms(report, 0, "type_check"), 0); /* cargo */
+    struct report_amount segments[SEGMENT_COUNT], roles[ROLE_COUNT];
+    report_by_segment(report, 1, segments);
+    assert_int_equal(segments[SEGMENT_FRONTEND].cpu_ns, 2000 * MS);
+    assert_int_equal(segments[SEGMENT_BACKEND].samples, 7000);
+    report_by_role(report, REPORT_NO_UNIT, roles);
+    assert_int_equal(roles[ROLE_SERIAL].cpu_ns, 2000 * MS);
+    assert_int_equal(roles[ROLE_OPT].cpu_ns, 7000 * MS);
+    assert_int_equal(roles[ROLE_PROCESS].cpu_ns, 100 * MS);
+    struct report_cells cells = report_cells(report, 1);
+    assert_int_equal(cells.count, 4);
+    assert_string_equal(cells.items[0].cgu, "cgu.1");
+    assert_string_equal(report->threads.items[2].name, "opt cgu.1");
+    close_feed(&feed);
+}
+
+static void units_and_processes_are_told_apart(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    feed_build(&feed);
+    const struct report *report = feed.report;
+    assert_int_equal(report->units.count, 1);
+    assert_string_equal(report->units.items[0].title, "big");
+    assert_int_equal(report->processes.items[1].unit, 0);
+    assert_int_equal(report->processes.items[0].unit, REPORT_NO_UNIT);
+    assert_int_equal(report->processes.items[1].parent, 0);
+    assert_string_equal(report->processes.items[2].title, "static");
+    close_feed(&feed);
+}
+
+static void the_parts_of_the_charge_add_up(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    feed_build(&feed);
+    const struct report_coverage *cov = &feed.report->coverage;
+    assert_int_equal(cov->sampled_ns, 9100 * MS);
+    assert_int_equal(cov->startup_ns, 10 * MS);
+    /* cargo: 120 - 100 - 5 - 5 = 10 behind its last sample; rustc: 9030 - 9000 - 5 - 10 = 15 */
+    assert_int_equal(cov->tail_ns, (5 + 10 + 10 + 15) * MS);
+    assert_int_equal(cov->unsampled_ns, 500 * MS);
+    assert_int_equal(report_unaccounted_ns(feed.report), (9700 - 9100 - 10 - 40 - 500) * MS);
+    assert_true(fabs(cov->ratio - 9100.0 / 9700) < 1e-9);
+    assert_int_equal(cov->sampled_span_ns, 9000 * MS);
+    assert_int_equal(cov->frames, 100 + 2 * 9000);
+    close_feed(&feed);
+}
+
+static void late_weight_is_not_coverage(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    open_feed(&feed);
+    push_session(&feed, 1000, 100, 1);
+    push_stacks(&feed);
+    push_process(&feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+    push_thread(&feed, 1, 1, 1001, "rustc", 0);
+    struct profile_sample sample = {.process = 1,
+                                    .thread = 1,
+                                    .stack = TYPECK,
+                                    .at_ns = 60 * (int64_t)MS,
+                                    .cpu_ns = 50 * MS,
+                                    .late_ns = 49 * MS,
+                                    .period_ns = (uint32_t)MS,
+                                    .merged = 49};
+    assert_int_equal(feed.sink.ops->sample(feed.sink.ctx, &sample), LAM_OK);
+    finish_feed(&feed);
+    assert_int_equal(feed.report->coverage.sampled_ns, 1 * MS);
+    assert_int_equal(feed.report->coverage.late_ns, 49 * MS);
+    assert_int_equal(feed.report->coverage.merged_samples, 49);
+    assert_true(fabs(feed.report->coverage.expected_samples - 50) < 1e-9);
+    close_feed(&feed);
+}
+
+static void ledgers_close(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    feed_build(&feed);
+    const struct report_ledger *serial = &feed.report->threads.items[1].ledger;
+    assert_int_equal(serial->lifetime_ns, 8900 * MS);
+    assert_int_equal(serial->run_ns, 2000 * MS);
+    assert_int_equal(serial->core_wait_ns, 400 * MS);
+    assert_int_equal(serial->blocked_ns, 6500 * MS);
+    assert_int_equal(serial->waits.ns[1], 6000 * MS);
+    assert_int_equal(serial->residual_ns, 500 * (int64_t)MS);
+    const struct report_ledger *unit = &feed.report->processes.items[1].ledger;
+    assert_int_equal(unit->lifetime_ns, unit->run_ns + unit->core_wait_ns + unit->blocked_ns);
+    assert_int_equal(feed.report->processes.items[1].main_ledger.lifetime_ns, 8900 * MS);
+    close_feed(&feed);
+}
+
+static void the_serial_tail_and_its_worker_are_found(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    feed_build(&feed);
+    const struct report *report = feed.report;
+    /* two threads work until 3 s, one until 9 s, none after that */
+    assert_true(report->tail_start_ns >= 3000 * (int64_t)MS &&
+                report->tail_start_ns <= 3003 * (int64_t)MS);
+    assert_int_equal(report->tail_process, 1);
+    assert_int_equal(report->peak_threads, 2);
+    const struct report_finding *tail = finding(report, "serial_tail");
+    assert_non_null(tail);
+    assert_true(fabs(tail->seconds - 7) < 0.01);
+    assert_int_equal(tail->unit, 0);
+    assert_non_null(strstr(tail->text, "big"));
+    close_feed(&feed);
+}
+
+static void says_what_was_not_sampled(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    feed_build(&feed);
+    const struct report_finding *unsampled = finding(feed.report, "unsampled");
+    assert_non_null(unsampled);
+    assert_non_null(strstr(unsampled->text, "static"));
+    assert_non_null(strstr(unsampled->text, "statically linked"));
+    assert_null(finding(feed.report, "no_symbols"));
+    assert_null(finding(feed.report, "incomplete"));
+    close_feed(&feed);
+}
+
+static void a_stripped_toolchain_is_named(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    open_feed(&feed);
+    push_session(&feed, 1000, 1000, 1);
+    push_stacks(&feed);
+    push_process(&feed, 1, "/usr/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+    push_thread(&feed, 1, 1, 1001, "rustc", 0);
+    push_samples(&feed, 1, 1, UNRESOLVED, 0, 900);
+    finish_feed(&feed);
+    assert_int_equal(feed.report->coverage.samples_without_symbols, 900);
+    const struct report_finding *symbols = finding(feed.report, "no_symbols");
+    assert_non_null(symbols);
+    assert_int_equal(symbols->severity, REPORT_WARNING);
+    assert_non_null(strstr(symbols->text, "librustc_driver-0123456789abcdef.so"));
+    assert_null(finding(feed.report, "unknown")); /* one reason is enough */
+    close_feed(&feed);
+}
+
+static void what_is_not_known_stays_so(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    open_feed(&feed);
+    struct profile_session session = {
+        .elapsed_ns = PROFILE_UNKNOWN, .charged_cpu_ns = PROFILE_UNKNOWN, .exit_code = -1};
+    assert_int_equal(feed.sink.ops->session(feed.sink.ctx, &session), LAM_OK);
+    push_process(&feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+    finish_feed(&feed);
+    assert_true(isnan(feed.report->coverage.ratio));
+    assert_true(isnan(feed.report->cores_used));
+    assert_int_equal(report_unaccounted_ns(feed.report), PROFILE_UNKNOWN);
+    assert_true(isnan(report_process_wall_s(&feed.report->processes.items[0])));
+    assert_non_null(finding(feed.report, "incomplete"));
+    close_feed(&feed);
+}
+
+static void an_input_that_breaks_the_order_is_refused(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    open_feed(&feed);
+    push_session(&feed, 10, 10, 1);
+    struct profile_sample sample = {.process = 1, .thread = 1};
+    struct profile_thread thread = {.thread = 1, .process = 9};
+    struct profile_wait wait = {.thread = 4};
+    struct profile_process_end end = {.process = 77};
+    struct profile_module module = {.module = UINT32_MAX};
+    assert_int_equal(feed.sink.ops->sample(feed.sink.ctx, &sample), LAM_E_INVAL);
+    assert_int_equal(feed.sink.ops->thread(feed.sink.ctx, &thread), LAM_E_INVAL);
+    assert_int_equal(feed.sink.ops->wait(feed.sink.ctx, &wait), LAM_E_INVAL);
+    assert_int_equal(feed.sink.ops->process_end(feed.sink.ctx, &end), LAM_E_INVAL);
+    assert_int_equal(feed.sink.ops->module(feed.sink.ctx, &module), LAM_E_INVAL);
+    finish_feed(&feed);
+    assert_int_equal(feed.report->processes.count, 0);
+    close_feed(&feed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(totals_are_those_of_the_samples),
+        cmocka_unit_test(units_and_processes_are_told_apart),
+        cmocka_unit_test(the_parts_of_the_charge_add_up),
+        cmocka_unit_test(late_weight_is_not_coverage),
+        cmocka_unit_test(ledgers_close),
+        cmocka_unit_test(the_serial_tail_and_its_worker_are_found),
+        cmocka_unit_test(says_what_was_not_sampled),
+        cmocka_unit_test(a_stripped_toolchain_is_named),
+        cmocka_unit_test(what_is_not_known_stays_so),
+        cmocka_unit_test(an_input_that_breaks_the_order_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
