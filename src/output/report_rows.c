@@ -17,8 +17,9 @@ const char *report_severity_name(enum report_severity severity)
 
 double report_process_cpu_s(const struct report_process *process)
 {
-    return report_seconds(process->cpu_ns != PROFILE_UNKNOWN ? process->cpu_ns
-                                                             : process->amount.cpu_ns + process->amount.late_ns);
+    return report_seconds(process->cpu_ns != PROFILE_UNKNOWN
+                              ? process->cpu_ns
+                              : process->amount.cpu_ns + process->amount.late_ns);
 }
 
 bool report_unit_matches(const struct report_unit *unit, const char *wanted)
@@ -56,14 +57,17 @@ static void sum_process(const struct report *report, uint32_t process, struct su
     }
 }
 
-static int fill_segments(const struct report *report, const struct sums *sums, struct report_rows *rows)
+static int fill_segments(const struct report *report, const struct sums *sums,
+                         struct report_rows *rows)
 {
-    uint32_t phases = classifier_phase_count(report->cls), buckets = classifier_bucket_count(report->cls);
+    uint32_t phases = classifier_phase_count(report->cls),
+             buckets = classifier_bucket_count(report->cls);
     for (uint32_t phase = 0; phase < phases; phase++) {
         struct segment_row *segment = &rows->segments[classifier_phase(report->cls, phase).segment];
         struct phase_row row = {.phase = phase, .bucket = phase};
         for (uint32_t bucket = 0; bucket < buckets; bucket++) {
-            if (classifier_bucket(report->cls, bucket).phase != phase || sums->buckets[bucket].samples == 0)
+            if (classifier_bucket(report->cls, bucket).phase != phase ||
+                sums->buckets[bucket].samples == 0)
                 continue;
             add_amount(&row.amount, &sums->buckets[bucket]);
             struct phase_row detail = {phase, bucket, sums->buckets[bucket]};
@@ -85,7 +89,8 @@ static int fill_segments(const struct report *report, const struct sums *sums, s
     return LAM_OK;
 }
 
-static int choose_units(const struct report *report, const struct report_view *view, struct report_rows *rows)
+static int choose_units(const struct report *report, const struct report_view *view,
+                        struct report_rows *rows)
 {
     double charged = report_seconds(report->coverage.charged_ns);
     for (uint32_t i = 0; i < report->units.count; i++) {
@@ -102,11 +107,12 @@ static int choose_units(const struct report *report, const struct report_view *v
     return LAM_OK;
 }
 
-int report_rows_make(const struct report *report, const struct report_view *view, struct report_rows *rows,
-                     struct lam_error *err)
+int report_rows_make(const struct report *report, const struct report_view *view,
+                     struct report_rows *rows, struct lam_error *err)
 {
     memset(rows, 0, sizeof *rows);
-    struct sums sums = {.buckets = mem_zalloc((size_t)classifier_bucket_count(report->cls) + 1, sizeof *sums.buckets)};
+    struct sums sums = {.buckets = mem_zalloc((size_t)classifier_bucket_count(report->cls) + 1,
+                                              sizeof *sums.buckets)};
     int rc = sums.buckets ? choose_units(report, view, rows) : LAM_E_NOMEM;
     if (rc == LAM_OK && view->unit && rows->units_matching == 0) {
         mem_free(sums.buckets);
@@ -138,7 +144,8 @@ void report_rows_free(struct report_rows *rows)
     array_free(&rows->units);
 }
 
-int report_top_phases(const struct report *report, uint32_t process, unsigned count, struct strbuf *text)
+int report_top_phases(const struct report *report, uint32_t process, unsigned count,
+                      struct strbuf *text)
 {
     uint32_t phases = classifier_phase_count(report->cls);
     struct report_amount *amounts = mem_zalloc(phases, sizeof *amounts);
@@ -184,7 +191,8 @@ int report_unsampled_rows(const struct report *report, struct unsampled_rows *ro
         const char *reason = process->sampled == PROFILE_SAMPLED_ACCOUNT_ONLY && process->why_not == 0
                                  ? "account only"
                                  : report_why_not(process->why_not);
-        uint64_t key = hash_bytes_seed(process->title, strlen(process->title), hash_bytes(reason, strlen(reason)));
+        uint64_t key = hash_bytes_seed(process->title, strlen(process->title),
+                                       hash_bytes(reason, strlen(reason)));
         bool added;
         uint64_t *slot = map_slot(&seen, key, rows->count, &added);
         struct unsampled_row fresh = {.title = process->title, .reason = reason};
@@ -221,6 +229,7 @@ int report_process_order(const struct report *report, struct process_order *orde
         if (array_push(order, i) < 0)
             return LAM_E_NOMEM;
     if (order->count > 1)
-        qsort_r(order->items, order->count, sizeof *order->items, compare_processes, (void *)(uintptr_t)report);
+        qsort_r(order->items, order->count, sizeof *order->items, compare_processes,
+                (void *)(uintptr_t)report);
     return LAM_OK;
 }

@@ -5,10 +5,10 @@
 #include "analysis/report.h"
 
 struct report_view {
-    uint32_t top;          /* units and processes shown; 0: all */
-    double percent_above;  /* of phases and units; 0: all */
+    uint32_t top;         /* units and processes shown; 0: all */
+    double percent_above; /* of phases and units; 0: all */
     bool by_unit, by_phase, by_role;
-    const char *unit;      /* glob or part of a unit's title: only these; NULL */
+    const char *unit; /* glob or part of a unit's title: only these; NULL */
 };
 
 struct phase_row {
@@ -39,8 +39,8 @@ struct report_rows {
 };
 
 /* LAM_E_NOTFOUND, described, when view->unit matches no unit. */
-int report_rows_make(const struct report *report, const struct report_view *view, struct report_rows *rows,
-                     struct lam_error *err);
+int report_rows_make(const struct report *report, const struct report_view *view,
+                     struct report_rows *rows, struct lam_error *err);
 void report_rows_free(struct report_rows *rows);
 
 bool report_unit_matches(const struct report_unit *unit, const char *wanted);
@@ -49,7 +49,8 @@ bool report_unit_matches(const struct report_unit *unit, const char *wanted);
 double report_process_cpu_s(const struct report_process *process);
 
 /* The unit's largest phases as "type_check 24%, borrowck 18%". */
-int report_top_phases(const struct report *report, uint32_t process, unsigned count, struct strbuf *text);
+int report_top_phases(const struct report *report, uint32_t process, unsigned count,
+                      struct strbuf *text);
 
 /* Processes that were not sampled, largest first, equal programs with equal reasons as one. */
 struct unsampled_row {

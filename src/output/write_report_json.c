@@ -50,7 +50,8 @@ static void put_started_at(struct json_writer *json, int64_t unix_ns)
     time_t seconds = (time_t)(unix_ns / 1000000000);
     struct tm parts;
     char text[40];
-    if (unix_ns <= 0 || !gmtime_r(&seconds, &parts) || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts))
+    if (unix_ns <= 0 || !gmtime_r(&seconds, &parts) ||
+        !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts))
         json_member_null(json, "started_at");
     else
         json_member_str(json, "started_at", text);
@@ -121,7 +122,8 @@ static void put_place(struct json_writer *json, struct phase_bucket bucket)
     json_member_str(json, "detail", bucket.detail);
 }
 
-static void put_totals(struct json_writer *json, const struct report *report, const struct report_rows *rows)
+static void put_totals(struct json_writer *json, const struct report *report,
+                       const struct report_rows *rows)
 {
     double total = rows->total.cpu_ns ? (double)rows->total.cpu_ns : NAN;
     json_member_array(json, "segments");
@@ -347,7 +349,8 @@ static void put_timeline(struct json_writer *json, const struct report *report)
 {
     struct session_json session;
     json_member_array(json, "timeline");
-    if (report->session.session_json && session_json_load(&session, report->session.session_json, NULL) == LAM_OK) {
+    if (report->session.session_json &&
+        session_json_load(&session, report->session.session_json, NULL) == LAM_OK) {
         put_timeline_rows(json, &session.timeline);
         session_json_free(&session);
     }
@@ -365,14 +368,15 @@ static void put_findings(struct json_writer *json, const struct report *report)
         json_member_str(json, "text", finding->text);
         put_seconds(json, "seconds", finding->seconds);
         json_member_str(json, "unit",
-                        finding->unit == REPORT_NO_UNIT ? NULL : report->units.items[finding->unit].title);
+                        finding->unit == REPORT_NO_UNIT ? NULL
+                                                        : report->units.items[finding->unit].title);
         json_put_end(json);
     }
     json_put_end(json);
 }
 
-int write_report_json(const struct report *report, const struct report_view *view, struct byteout *out,
-                      struct lam_error *err)
+int write_report_json(const struct report *report, const struct report_view *view,
+                      struct byteout *out, struct lam_error *err)
 {
     struct report_rows rows;
     int rc = report_rows_make(report, view, &rows, err);

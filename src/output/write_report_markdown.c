@@ -41,7 +41,8 @@ static int write_facts(const struct report *report, struct strbuf *out)
     return rc;
 }
 
-static int write_phases(const struct report *report, const struct report_rows *rows, struct strbuf *out)
+static int write_phases(const struct report *report, const struct report_rows *rows,
+                        struct strbuf *out)
 {
     struct table table = {0};
     table_column(&table, "segment", TABLE_LEFT, 0);
@@ -144,8 +145,8 @@ static void write_findings(const struct report *report, struct strbuf *out)
     }
 }
 
-int write_report_markdown(const struct report *report, const struct report_view *view, struct strbuf *out,
-                          struct lam_error *err)
+int write_report_markdown(const struct report *report, const struct report_view *view,
+                          struct strbuf *out, struct lam_error *err)
 {
     struct report_rows rows;
     int rc = report_rows_make(report, view, &rows, err);

@@ -79,7 +79,8 @@ static void write_command(struct writer *w)
         size_t columns = 0;
         uint32_t code;
         size_t taken;
-        while (columns + 2 < w->width && (taken = utf8_decode(command.data + length, command.length - length, &code)) > 0) {
+        while (columns + 2 < w->width &&
+               (taken = utf8_decode(command.data + length, command.length - length, &code)) > 0) {
             columns += utf8_char_columns(code);
             length += taken;
         }
@@ -125,7 +126,8 @@ static void write_coverage_facts(struct writer *w)
     const struct report_coverage *cov = &report->coverage;
     struct facts facts = {.w = w};
     struct strbuf text = {0};
-    strbuf_addf(&text, "%s of CPU", isnan(cov->ratio) ? "unknown share" : unit_percent(cov->ratio).text);
+    strbuf_addf(&text, "%s of CPU",
+                isnan(cov->ratio) ? "unknown share" : unit_percent(cov->ratio).text);
     fact(&facts, "coverage", coverage_style(cov->ratio), strbuf_text(&text));
     strbuf_clear(&text);
     strbuf_addf(&text, "%s of %s", unit_seconds(report_seconds(cov->sampled_span_ns)).text,
@@ -137,10 +139,14 @@ static void write_coverage_facts(struct writer *w)
     strbuf_add_char(&text, ')');
     fact(&facts, "samples", STYLE_PLAIN, strbuf_text(&text));
     strbuf_free(&text);
-    fact(&facts, "lost", cov->lost_samples ? STYLE_RED : STYLE_PLAIN, unit_count(cov->lost_samples).text);
-    double samples = cov->samples ? (double)cov->samples : 1, frames = cov->frames ? (double)cov->frames : 1;
-    fact(&facts, "truncated", STYLE_PLAIN, unit_percent((double)cov->truncated_stacks / samples).text);
-    fact(&facts, "unresolved frames", STYLE_PLAIN, unit_percent((double)cov->unresolved_frames / frames).text);
+    fact(&facts, "lost", cov->lost_samples ? STYLE_RED : STYLE_PLAIN,
+         unit_count(cov->lost_samples).text);
+    double samples = cov->samples ? (double)cov->samples : 1,
+           frames = cov->frames ? (double)cov->frames : 1;
+    fact(&facts, "truncated", STYLE_PLAIN,
+         unit_percent((double)cov->truncated_stacks / samples).text);
+    fact(&facts, "unresolved frames", STYLE_PLAIN,
+         unit_percent((double)cov->unresolved_frames / frames).text);
     end_facts(&facts);
 }
 
@@ -175,7 +181,8 @@ static double share_of(const struct report_amount *amount, const struct report_a
     return total->cpu_ns ? (double)amount->cpu_ns / (double)total->cpu_ns : 0;
 }
 
-static void bar_cells(struct table *table, const struct report_amount *amount, const struct report_amount *total)
+static void bar_cells(struct table *table, const struct report_amount *amount,
+                      const struct report_amount *total)
 {
     struct strbuf bar = {0};
     double share = share_of(amount, total);
@@ -186,7 +193,8 @@ static void bar_cells(struct table *table, const struct report_amount *amount, c
     strbuf_free(&bar);
 }
 
-static void add_details(struct writer *w, struct table *table, const struct segment_row *segment, uint32_t phase)
+static void add_details(struct writer *w, struct table *table, const struct segment_row *segment,
+                        uint32_t phase)
 {
     array_each(&segment->details, row)
     {
@@ -296,8 +304,8 @@ static void write_rest_of_units(struct writer *w)
     if (hidden == 0)
         return;
     double shown = 0, all = 0;
-    array_each(&w->rows->units, index)
-        shown += report_process_cpu_s(&w->report->processes.items[w->report->units.items[*index].process]);
+    array_each(&w->rows->units, index) shown +=
+        report_process_cpu_s(&w->report->processes.items[w->report->units.items[*index].process]);
     array_each(&w->report->units, unit) if (report_unit_matches(unit, w->view->unit)) all +=
         report_process_cpu_s(&w->report->processes.items[unit->process]);
     struct strbuf text = {0};
@@ -327,8 +335,10 @@ static int write_units(struct writer *w)
         process_columns(&table, "process");
         struct process_order order = {0};
         rc = report_process_order(report, &order);
-        for (size_t i = 0; rc == LAM_OK && i < order.count && (w->view->top == 0 || i < w->view->top); i++)
-            rc = process_cells(w, &table, report->processes.items[order.items[i]].title, order.items[i]);
+        for (size_t i = 0;
+             rc == LAM_OK && i < order.count && (w->view->top == 0 || i < w->view->top); i++)
+            rc = process_cells(w, &table, report->processes.items[order.items[i]].title,
+                               order.items[i]);
         array_free(&order);
     }
     if (rc == LAM_OK)
@@ -339,30 +349,51 @@ static int write_units(struct writer *w)
     return rc;
 }
 
+/* Kinds of waits that any of the shown units has. */
+static void find_wait_kinds(const struct writer *w, bool used[REPORT_WAIT_KINDS])
+{
+    array_each(&w->rows->units, index)
+    {
+        uint32_t process = w->report->units.items[*index].process;
+        const struct report_waits *waits = &w->report->processes.items[process].ledger.waits;
+        for (size_t kind = 1; kind < REPORT_WAIT_KINDS; kind++)
+            used[kind] = used[kind] || waits->ns[kind] > 0;
+    }
+}
+
+static void seconds_cell(struct table *table, uint64_t ns)
+{
+    table_cell(table, unit_seconds(report_seconds(ns)).text);
+}
+
 /* Where the threads of the chosen units were: the ledger in thread-seconds. */
 static int write_ledger(struct writer *w)
 {
+    static const char *const columns[] = {"unit", "threads' time", "running", "core wait", "blocked"};
     struct table table = {.indent = 2};
-    static const char *const columns[] = {"unit", "threads' time", "running", "waiting for a core", "blocked"};
+    bool used[REPORT_WAIT_KINDS] = {false};
+    find_wait_kinds(w, used);
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(&table, columns[i], i ? TABLE_RIGHT : TABLE_LEFT, i ? 0 : 44);
     for (size_t kind = 1; kind < REPORT_WAIT_KINDS; kind++)
-        table_column(&table, report_wait_names[kind], TABLE_RIGHT, 0);
+        if (used[kind])
+            table_column(&table, report_wait_names[kind], TABLE_RIGHT, 0);
     table_column(&table, "rest", TABLE_RIGHT, 0);
     array_each(&w->rows->units, index)
     {
         const struct report_unit *unit = &w->report->units.items[*index];
         const struct report_ledger *ledger = &w->report->processes.items[unit->process].ledger;
         table_cell(&table, unit->title);
-        table_cell(&table, unit_seconds(report_seconds(ledger->lifetime_ns)).text);
-        table_cell(&table, unit_seconds(report_seconds(ledger->run_ns)).text);
-        table_cell(&table, unit_seconds(report_seconds(ledger->core_wait_ns)).text);
-        table_cell(&table, unit_seconds(report_seconds(ledger->blocked_ns)).text);
+        seconds_cell(&table, ledger->lifetime_ns);
+        seconds_cell(&table, ledger->run_ns);
+        seconds_cell(&table, ledger->core_wait_ns);
+        seconds_cell(&table, ledger->blocked_ns);
         for (size_t kind = 1; kind < REPORT_WAIT_KINDS; kind++)
-            table_cell(&table, unit_seconds(report_seconds(ledger->waits.ns[kind])).text);
+            if (used[kind])
+                seconds_cell(&table, ledger->waits.ns[kind]);
         table_cell(&table, unit_seconds((double)ledger->residual_ns / 1e9).text);
     }
-    heading(w, "Where their threads' time went");
+    heading(w, "Where their threads' time went (blocked = waits by kind + rest)");
     int rc = table_print(&table, w->term, w->out);
     table_free(&table);
     return rc;
@@ -438,8 +469,8 @@ static void write_findings(struct writer *w)
     }
 }
 
-int write_report_text(const struct report *report, const struct report_view *view, const struct term *term,
-                      struct strbuf *out, struct lam_error *err)
+int write_report_text(const struct report *report, const struct report_view *view,
+                      const struct term *term, struct strbuf *out, struct lam_error *err)
 {
     struct report_rows rows;
     int rc = report_rows_make(report, view, &rows, err);
