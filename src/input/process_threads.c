@@ -278,24 +278,32 @@ static int push_thread_end(struct thread_push *push)
                                           : LAM_OK;
 }
 
+/* The thread's stretch of all events, which are sorted. */
+static void find_events(struct thread_push *push)
+{
+    const struct thread_event *events = push->threads->events.items;
+    size_t low = 0, high = push->threads->events.count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (events[mid].thread < push->info->index)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    while (high < push->threads->events.count && events[high].thread == push->info->index)
+        high++;
+    if (low < high) {
+        push->event = events + low;
+        push->event_end = events + high;
+    }
+}
+
 static int push_thread(struct process_threads *threads, struct stream_walk *walk,
                        struct thread_info *info)
 {
     struct thread_push push = {
         .threads = threads, .info = info, .id = threads->first_thread + threads->count++};
-    struct thread_event *events = threads->events.items;
-    size_t low = 0, high = threads->events.count;
-    while (low < high) { /* the thread's first event */
-        size_t mid = low + (high - low) / 2;
-        if (events[mid].thread < info->index)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    for (high = low; high < threads->events.count && events[high].thread == info->index;)
-        high++;
-    push.event = events + low;
-    push.event_end = events + high;
+    find_events(&push);
 
     struct profile_thread thread = {
         .thread = push.id,
