@@ -116,6 +116,8 @@ static void room_close(struct demangle_room *room)
 static void demangle_collect(const char *text, size_t length, void *opaque)
 {
     struct demangle_room *room = opaque;
+    if (length == 0)
+        return;
     if (length > sizeof room->text - room->used) {
         room->busy = 0;
         siglongjmp(room->leave, 1);
