@@ -12,8 +12,10 @@ enum {
     PERIOD_MIN_NS = 250000, /* finer than 4 kHz tells nothing more about a compilation */
     PERIOD_MAX_NS = 10000000, /* the first step is never coarser than 100 Hz; a machine so slow pays */
     PERIOD_LAST_NS = 16000000, /* no step is coarser than 60 Hz, unless the first one is */
-    YOUNG_SAMPLES = 200,       /* stay on a step until so many samples were due ... */
-    YOUNG_MIN_MS = 300, /* ... and on the first one so long: 0.2 s compilations never leave it */
+    YOUNG_SAMPLES = 1000,      /* stay on a step until so many samples were due ... */
+    YOUNG_MIN_MS =
+        1500, /* ... and on the first one so long: most compilations never leave it. What a thread uses after its
+                          * last sample is half a period and belongs to no function; a compiler ends a dozen threads. */
 };
 
 uint32_t rate_sample_cost_ns(uint32_t interruption_ns)
