@@ -14,5 +14,6 @@ struct lam_command {
 int cmd_report(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_view(int argc, char **argv);
+int cmd_selftest(int argc, char **argv);
 
 #endif

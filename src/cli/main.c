@@ -12,9 +12,9 @@
 static const struct lam_command commands[] = {
     {"record", "run a command and record where its time goes", cmd_record},
     {"report", "say where the time of a recording went", cmd_report},
-    {"report", "say where the time of a recording went", cmd_report},
     {"view", "print the samples, waits and processes of a recording", cmd_view},
     {"doctor", "say what this machine allows, and how to get more", cmd_doctor},
+    {"selftest", "record programs of known behaviour, and compare", cmd_selftest},
     {"clean", "list and remove recordings", cmd_clean},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
