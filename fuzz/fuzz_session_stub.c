@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "session/recover.h"
 #include "session/scratch.h"
+#include "session/session_file.h"
+#include "session/session_stub.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

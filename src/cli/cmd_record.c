@@ -15,7 +15,6 @@
 #include "cli/record_summary.h"
 #include "session/rate_ladder.h"
 #include "session/record.h"
-#include "stream/layout.h"
 
 enum { STATUS_INTERVAL_NS = 250000000 };
 

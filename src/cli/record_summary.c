@@ -9,7 +9,6 @@
 #include "input/read_recording.h"
 #include "profile/sink.h"
 #include "reader/stream_names.h"
-#include "stream/layout.h"
 #include "symbols/sidecar.h"
 
 static_assert((int)STREAM_UNSAMPLED_FAILED < (int)SUMMARY_REASONS,

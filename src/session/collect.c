@@ -12,9 +12,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/pool.h"
+#include "base/strbuf.h"
 #include "reader/stream_file.h"
 #include "session/session_clock.h"
-#include "session/session_json.h"
+#include "session/session_file.h"
 #include "session/tree_poll.h"
 #include "stream/layout.h"
 
@@ -39,31 +40,36 @@ static uint64_t size_of(const char *path)
     return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
+static int copy_to_temporary(const char *from, int out, const char *name, struct lam_error *err)
+{
+    int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (in < 0)
+        return lam_error_errno(err, errno, "%s", from);
+    int rc = file_copy_fd(in, out, name, NULL, err);
+    close(in);
+    return rc;
+}
+
 /* Copies under a temporary name and renames, so that what is there is whole. */
 static int copy_file(const char *from, const char *to, struct lam_error *err)
 {
     if (rename(from, to) == 0)
         return LAM_OK;
-    char *temporary = mem_alloc(strlen(to) + 8);
-    int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), out = -1, rc = LAM_OK;
-    if (temporary) {
-        strcpy(temporary, to); /* fits: allocated above */
-        strcat(temporary, ".XXXXXX");
-        out = mkostemp(temporary, O_CLOEXEC);
-    }
-    if (in < 0 || out < 0)
-        rc = lam_error_errno(err, temporary ? errno : ENOMEM, "%s", in < 0 ? from : to);
-    if (rc >= 0)
-        rc = file_copy_fd(in, out, to, NULL, err);
-    if (rc >= 0 && rename(temporary, to) < 0)
-        rc = lam_error_errno(err, errno, "%s", to);
-    if (rc < 0 && out >= 0)
-        unlink(temporary);
-    if (in >= 0)
-        close(in);
-    if (out >= 0)
+    struct strbuf temporary = {0};
+    strbuf_addf(&temporary, "%s.XXXXXX", to);
+    int out = strbuf_ok(&temporary) ? mkostemp(temporary.data, O_CLOEXEC) : -1;
+    int rc = LAM_OK;
+    if (out < 0) {
+        rc = lam_error_errno(err, strbuf_ok(&temporary) ? errno : ENOMEM, "%s", to);
+    } else {
+        rc = copy_to_temporary(from, out, to, err);
         close(out);
-    mem_free(temporary);
+        if (rc >= 0 && rename(temporary.data, to) < 0)
+            rc = lam_error_errno(err, errno, "%s", to);
+        if (rc < 0)
+            unlink(temporary.data);
+    }
+    strbuf_free(&temporary);
     return rc;
 }
 
@@ -73,26 +79,34 @@ static bool is_about_the_stream(int code)
     return code == LAM_E_CORRUPT || code == LAM_E_TRUNCATED || code == LAM_E_UNSUPPORTED;
 }
 
+static int bring_path(const char *from, const char *to, uint32_t flags,
+                      struct collect_result *result, struct lam_error *err)
+{
+    uint64_t raw = size_of(from);
+    bool is_stream = text_ends_with(from, ".lam");
+    int rc = is_stream ? stream_pack(from, to, flags, err) : copy_file(from, to, err);
+    if (rc < 0 && is_about_the_stream(rc)) {
+        result->unpacked++;
+        rc = copy_file(from, to, err); /* a reader will say what is wrong with it */
+    }
+    if (rc < 0)
+        return rc;
+    unlink(from);
+    result->streams += is_stream;
+    result->raw_bytes += raw;
+    result->packed_bytes += size_of(to);
+    return LAM_OK;
+}
+
 static int bring(const char *scratch, const char *recording, const char *name, uint32_t flags,
                  struct collect_result *result, struct lam_error *err)
 {
     char *from = path_join(scratch, name), *to = path_join(recording, name);
-    int rc = from && to ? LAM_OK : lam_error_set(err, LAM_E_NOMEM, "out of memory");
-    if (rc >= 0) {
-        uint64_t raw = size_of(from);
-        rc = text_ends_with(name, ".lam") ? stream_pack(from, to, flags, err)
-                                          : copy_file(from, to, err);
-        if (rc < 0 && is_about_the_stream(rc)) {
-            result->unpacked++;
-            rc = copy_file(from, to, err); /* a reader will say what is wrong with it */
-        }
-        if (rc >= 0) {
-            unlink(from);
-            result->streams += text_ends_with(name, ".lam");
-            result->raw_bytes += raw;
-            result->packed_bytes += size_of(to);
-        }
-    }
+    int rc = LAM_E_NOMEM;
+    if (from && to)
+        rc = bring_path(from, to, flags, result, err);
+    else
+        lam_error_set(err, rc, "out of memory");
     mem_free(from);
     mem_free(to);
     return rc;
@@ -140,7 +154,7 @@ int collect_all(const char *scratch, const char *recording, unsigned threads, ui
         return rc;
     /* Threads for two files would cost more than they save. */
     if (threads > 1 && job.entries.count > 4)
-        rc = pool_open(&pool, threads, NULL) < 0 ? LAM_OK : rc;
+        (void)pool_open(&pool, threads, NULL); /* without one, this thread does it all */
     rc = pool_run(pool, job.entries.count, bring_item, &job);
     pool_close(&pool);
     dir_entries_free(&job.entries);

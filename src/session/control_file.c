@@ -55,24 +55,32 @@ void control_set_stop(struct control_page *page)
     __atomic_store_n(&page->stop, 1u, __ATOMIC_RELAXED);
 }
 
+static int read_page(const char *path, struct control_page *content, struct lam_error *err)
+{
+    char *data = NULL;
+    size_t length = 0;
+    int rc = file_read_all(path, sizeof *content, &data, &length, err);
+    if (rc < 0)
+        return rc;
+    if (!data || length != sizeof *content || memcmp(data, CONTROL_MAGIC, sizeof content->magic) != 0)
+        rc = lam_error_set(err, LAM_E_CORRUPT, "%s: is not a control page", path);
+    else
+        memcpy(content, data, sizeof *content);
+    mem_free(data);
+    return rc;
+}
+
 int control_read(const char *dir, struct control_page *content, struct lam_error *err)
 {
-    char *data = NULL, *path = path_join(dir, CONTROL_NAME);
-    size_t length = 0;
+    char *path = path_join(dir, CONTROL_NAME);
     if (!path)
         return lam_error_set(err, LAM_E_NOMEM, "out of memory");
-    int rc = file_read_all(path, sizeof *content, &data, &length, err);
-    if (rc >= 0 &&
-        (length != sizeof *content || memcmp(data, CONTROL_MAGIC, sizeof content->magic) != 0))
-        rc = lam_error_set(err, LAM_E_CORRUPT, "%s: is not a control page", path);
-    if (rc >= 0) {
-        memcpy(content, data, sizeof *content);
-        if (content->version != 1)
-            rc = lam_error_set(err, LAM_E_UNSUPPORTED, "%s: version %u is not known", path,
-                               content->version);
-        content->agent_path[sizeof content->agent_path - 1] = '\0';
-    }
-    mem_free(data);
+    int rc = read_page(path, content, err);
+    if (rc >= 0 && content->version != 1)
+        rc = lam_error_set(err, LAM_E_UNSUPPORTED, "%s: version %u is not known", path,
+                           content->version);
+    if (rc >= 0)
+        content->agent_path[sizeof content->agent_path - 1] = '\0'; /* written by somebody else */
     mem_free(path);
     return rc;
 }

@@ -207,9 +207,11 @@ static _Noreturn void run_trial(uint32_t engine, bool kernel_mode, struct trial_
 static bool kernel_kills_blocked_trap(void)
 {
     struct utsname name;
-    unsigned major = 0, minor = 0;
-    if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2)
+    if (uname(&name) < 0)
         return false;
+    char *end;
+    unsigned long major = strtoul(name.release, &end, 10);
+    unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
     return major == 5 && minor >= 13 && minor <= 18;
 }
 

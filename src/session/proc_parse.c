@@ -107,9 +107,13 @@ int proc_parse_load(const char *text, size_t length, double *load1)
     double value = (double)next_number(&scan);
     if (scan.bad || scan.at == scan.end || *scan.at != '.')
         return LAM_E_CORRUPT;
-    double unit = 0.1;
-    for (scan.at++; scan.at < scan.end && *scan.at >= '0' && *scan.at <= '9'; scan.at++, unit /= 10)
-        value += unit * (*scan.at - '0');
+    uint64_t scale = 1, fraction = 0;
+    for (scan.at++; scan.at < scan.end && *scan.at >= '0' && *scan.at <= '9' && scale < 1000000;
+         scan.at++) {
+        scale *= 10;
+        fraction = fraction * 10 + (uint64_t)(*scan.at - '0');
+    }
+    value += (double)fraction / (double)scale;
     *load1 = value;
     return LAM_OK;
 }

@@ -35,8 +35,8 @@ static void the_budget_holds_at_every_age(void **state)
     for (uint32_t interruption = 500; interruption <= 100000; interruption += 500) {
         struct rate_ladder ladder = rate_ladder_auto(interruption, 0);
         double cost_ms = rate_sample_cost_ns(interruption) * 1e-6;
-        for (double cpu_ms = 10; cpu_ms < 1e6; cpu_ms *= 1.3)
-            assert_true(samples_in(&ladder, cpu_ms) * cost_ms <= 0.0181 * cpu_ms);
+        for (uint64_t cpu_ms = 10; cpu_ms < 1000000; cpu_ms += 1 + cpu_ms / 3)
+            assert_true(samples_in(&ladder, (double)cpu_ms) * cost_ms <= 0.0181 * (double)cpu_ms);
     }
 }
 

@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "session/session_json.h"
+#include "session/session_stub.h"
 #include "session/tree_poll.h"
+#include "stream/layout.h" /* enum stream_engine */
 
 struct record_settings {
     const char *output; /* NULL: lamella-DATE-TIME.lamella in the current directory */

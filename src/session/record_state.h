@@ -7,7 +7,7 @@
 #include "session/launch.h"
 #include "session/machine_info.h"
 #include "session/record.h"
-#include "session/session_json.h"
+#include "session/session_file.h"
 #include "session/tree_poll.h"
 #include "stream/layout.h"
 

@@ -13,6 +13,7 @@
 #include "session/collect.h"
 #include "session/control_file.h"
 #include "session/scratch.h"
+#include "session/session_file.h"
 #include "session/tree_poll.h"
 #include "stream/layout.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "session/session_json.h"
+#include "session/session_stub.h"
 
 enum session_state {
     SESSION_FINISHED,

@@ -21,7 +21,8 @@
 #include "session/recover.h"
 #include "session/scratch.h"
 #include "session/session_clock.h"
-#include "session/session_json.h"
+#include "session/session_file.h"
+#include "session/session_stub.h"
 
 static char place[] = "/tmp/lamella-parts.XXXXXX";
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -121,8 +121,7 @@ static char *rust_lld(void)
 static char *code_of_gcc(const char *path, const char *backend)
 {
     char option[64];
-    strcpy(option, "-print-prog-name=");
-    strcat(option, backend); /* fits: backend is one of ours */
+    snprintf(option, sizeof option, "-print-prog-name=%s", backend);
     char *code = first_line((const char *const[]){path, option, NULL});
     if (code && code[0] == '/')
         return code;
