@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 /* What dl_iterate_phdr() told, sorted by address, in two tables: readers use the one that `version` names while a writer
- * fills the other. */
+ * fills the other. A module's cookie is the beginning of its .eh_frame_hdr. */
 struct unwind_snapshot {
     struct unwind_module *tables[2];
     uint32_t capacity;

@@ -2,8 +2,10 @@
 #define _GNU_SOURCE
 #endif
 #include "unwind/find_object.h"
+#include "unwind/stack_memory.h"
 
 #include <link.h>
+#include <stdbool.h>
 #include <string.h>
 
 size_t unwind_snapshot_bytes(uint32_t capacity)
@@ -33,6 +35,8 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *arg)
     (void)unwind_module_from_phdrs(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, &module);
     if (module.start >= module.end)
         return 0;
+    /* The loader keeps the module for as long as it calls us. */
+    module.cookie = module.hdr_addr ? unwind_load(module.hdr_addr) : 0;
     if (filling->count == filling->capacity) {
         filling->missed++;
         return 0;
@@ -89,6 +93,14 @@ static int table_find(const struct unwind_module *table, uint32_t count, uint64_
     return 0;
 }
 
+/* A module of the list may be gone, and another may be in its place: unloaded from within libc, or since the last refresh.
+ * Its table's first 8 bytes hold the distance to .eh_frame and tell nearly all modules apart. */
+static bool still_there(const struct unwind_module *module)
+{
+    return module->hdr_addr == 0 ||
+           (unwind_readable(module->hdr_addr) && unwind_load(module->hdr_addr) == module->cookie);
+}
+
 int unwind_snapshot_find(void *ctx, uint64_t pc, struct unwind_module *out)
 {
     struct unwind_snapshot *snapshot = ctx;
@@ -108,9 +120,10 @@ int unwind_snapshot_find(void *ctx, uint64_t pc, struct unwind_module *out)
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&snapshot->version, memory_order_relaxed) != version)
             continue;
-        if (found == 0)
-            *out = module;
-        return found;
+        if (found < 0 || !still_there(&module))
+            return -1;
+        *out = module;
+        return 0;
     }
     return -1;
 }
