@@ -117,9 +117,12 @@ static int names_of_files(int argc, char **argv)
     LAM_ARRAY(struct query) queries = {0};
     trip_begin(&trip);
     for (int i = 1; i < argc; i++) {
-        if (strncmp(argv[i], "--debug-root=", 13) == 0)
+        if (strncmp(argv[i], "--debug-root=", 13) == 0) {
             debug_root = argv[i] + 13;
-        else if (array_push(&modules, module_of_file((uint32_t)modules.count + 1, argv[i])) < 0)
+            continue;
+        }
+        struct profile_module module = module_of_file((uint32_t)modules.count + 1, argv[i]);
+        if (array_push(&modules, module) < 0)
             abort();
     }
     array_each(&modules, module) trip_module(&trip, *module);
