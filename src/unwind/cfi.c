@@ -110,6 +110,8 @@ static int record_at(const struct unwind_module *module, uint64_t *addr, struct 
             return -UNWIND_NO_RULE;
         limit = module->eh_frame_size - (*addr - module->eh_frame_addr);
     }
+    if (*addr == module->bytes_addr + module->bytes_size)
+        return -UNWIND_NO_RULE; /* nothing behind it, not even a terminator */
     int rc = window_at(module, *addr, limit, &cur);
     if (rc < 0)
         return rc;
