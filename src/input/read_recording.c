@@ -120,19 +120,6 @@ static enum profile_sampled sampled_how(const struct image *image)
                                                                     : PROFILE_SAMPLED_ACCOUNT_ONLY;
 }
 
-/* Why an image that has a stream has no samples: the agent leaves the reason to whoever knows the session. */
-static uint32_t why_not(const struct recording *rec, const struct image *image)
-{
-    if (!image->path || sampled_how(image) == PROFILE_SAMPLED_YES)
-        return image->why_not;
-    if (rec->session.rate_hz == 0)
-        return STREAM_UNSAMPLED_NO;
-    if (image->open_errno)
-        return STREAM_UNSAMPLED_FAILED;
-    return rec->session.only.count || rec->session.skip.count ? STREAM_UNSAMPLED_SKIPPED
-                                                              : STREAM_UNSAMPLED_NO;
-}
-
 static size_t count_args(struct recording_text argv)
 {
     size_t count = 0;
@@ -184,7 +171,7 @@ static int push_process(const struct pusher *pusher, const struct image *image)
         .stream = image->path ? image->name : NULL,
         .kernel_start = image->kernel_start,
         .sampled = sampled_how(image),
-        .why_not = why_not(rec, image),
+        .why_not = image->why_not,
         .startup_cpu_ns = image->path ? startup : PROFILE_UNKNOWN,
         .engine = image->engine,
         .kernel_mode = image->kernel_mode,

@@ -72,6 +72,7 @@ static void on_config(struct image *image, const struct stream_record_view *rec)
     image->engine = rec->aux;
     image->kernel_mode = config->kernel_mode;
     image->open_errno = config->open_errno;
+    image->why_not = (uint16_t)config->why_not;
     memcpy(image->period_ns, config->period_ns, sizeof image->period_ns);
 }
 

@@ -11,53 +11,30 @@
 
 /* ---- indexes ---- */
 
-static bool index_is_full(const struct merge_index *index, size_t count)
+/* Room for one more than count. Doubling moves slots in order, so it is kind to the cache. */
+static int index_reserve(struct merge_index *index, size_t count)
 {
-    return !index->slots || count >= (size_t)index->mask / 4 * 3;
-}
-
-/* Doubles an index; hashes come from hash_of(items, id). */
-static int index_grow(struct merge_index *index, size_t count,
-                      uint64_t (*hash_of)(const void *items, uint32_t id), const void *items)
-{
+    if (index->slots && count < (size_t)index->mask / 4 * 3)
+        return LAM_OK;
     uint64_t size = index->slots ? ((uint64_t)index->mask + 1) * 2 : 4096;
-    if (size > (uint64_t)1 << 32)
+    if (size > (uint64_t)1 << 31)
         return LAM_E_TOOBIG;
-    uint32_t *slots = mem_zalloc(size, sizeof *slots);
+    uint64_t *slots = mem_zalloc(size, sizeof *slots);
     if (!slots)
         return LAM_E_NOMEM;
     uint32_t mask = (uint32_t)(size - 1);
-    for (uint32_t id = 1; id <= count; id++) {
-        uint32_t at = (uint32_t)hash_of(items, id) & mask;
+    for (uint64_t i = 0; index->slots && i <= index->mask; i++) {
+        uint64_t slot = index->slots[i];
+        if (!slot)
+            continue;
+        uint32_t at = (uint32_t)(slot >> 32) & mask;
         while (slots[at])
             at = (at + 1) & mask;
-        slots[at] = id;
+        slots[at] = slot;
     }
     mem_free(index->slots);
     *index = (struct merge_index){slots, mask};
     return LAM_OK;
-}
-
-static uint64_t frame_hash(uint32_t module, uint64_t offset)
-{
-    return hash_u64(offset * 2654435761u + module);
-}
-
-static uint64_t frame_hash_of(const void *items, uint32_t id)
-{
-    const struct merge_frame *frame = (const struct merge_frame *)items + (id - 1);
-    return frame_hash(frame->module, frame->offset);
-}
-
-static uint64_t stack_hash(uint32_t parent, uint32_t frame)
-{
-    return hash_u64((uint64_t)parent << 32 | frame);
-}
-
-static uint64_t stack_hash_of(const void *items, uint32_t id)
-{
-    const struct merge_stack *stack = (const struct merge_stack *)items + (id - 1);
-    return stack_hash(stack->parent, stack->frame);
 }
 
 static int tell_frame(const struct stack_merge *merge, uint32_t id, uint32_t module, uint64_t offset)
@@ -69,48 +46,48 @@ static int tell_frame(const struct stack_merge *merge, uint32_t id, uint32_t mod
 
 static int frame_id(struct stack_merge *merge, uint32_t module, uint64_t offset, uint32_t *out)
 {
-    int rc = LAM_OK;
-    if (index_is_full(&merge->frame_index, merge->frames.count))
-        rc = index_grow(&merge->frame_index, merge->frames.count, frame_hash_of, merge->frames.items);
+    struct merge_index *index = &merge->frame_index;
+    int rc = index_reserve(index, merge->frames.count);
     if (rc < 0)
         return rc;
-    uint32_t at = (uint32_t)frame_hash(module, offset) & merge->frame_index.mask;
-    for (uint32_t id; (id = merge->frame_index.slots[at]) != 0;
-         at = (at + 1) & merge->frame_index.mask) {
-        const struct merge_frame *frame = &merge->frames.items[id - 1];
-        if (frame->offset == offset && frame->module == module) {
-            *out = id;
+    uint32_t hash = (uint32_t)hash_u64(offset * 2654435761u + module);
+    uint32_t at = hash & index->mask;
+    for (uint64_t slot; (slot = index->slots[at]) != 0; at = (at + 1) & index->mask) {
+        const struct merge_frame *frame = &merge->frames.items[(uint32_t)slot - 1];
+        if (slot >> 32 == hash && frame->offset == offset && frame->module == module) {
+            *out = (uint32_t)slot;
             return LAM_OK;
         }
     }
     if (array_push(&merge->frames, ((struct merge_frame){offset, module})) < 0)
         return LAM_E_NOMEM;
     uint32_t id = (uint32_t)merge->frames.count;
-    merge->frame_index.slots[at] = id;
+    index->slots[at] = (uint64_t)hash << 32 | id;
     *out = id;
     return tell_frame(merge, id, module, offset);
 }
 
 static int stack_id(struct stack_merge *merge, uint32_t parent, uint32_t frame, uint32_t *out)
 {
-    int rc = LAM_OK;
-    if (index_is_full(&merge->stack_index, merge->stacks.count))
-        rc = index_grow(&merge->stack_index, merge->stacks.count, stack_hash_of, merge->stacks.items);
+    struct merge_index *index = &merge->stack_index;
+    int rc = index_reserve(index, merge->stacks.count);
     if (rc < 0)
         return rc;
-    uint32_t at = (uint32_t)stack_hash(parent, frame) & merge->stack_index.mask;
-    for (uint32_t id; (id = merge->stack_index.slots[at]) != 0;
-         at = (at + 1) & merge->stack_index.mask) {
-        const struct merge_stack *stack = &merge->stacks.items[id - 1];
+    uint32_t hash = (uint32_t)hash_u64((uint64_t)parent << 32 | frame);
+    uint32_t at = hash & index->mask;
+    for (uint64_t slot; (slot = index->slots[at]) != 0; at = (at + 1) & index->mask) {
+        if (slot >> 32 != hash)
+            continue;
+        const struct merge_stack *stack = &merge->stacks.items[(uint32_t)slot - 1];
         if (stack->parent == parent && stack->frame == frame) {
-            *out = id;
+            *out = (uint32_t)slot;
             return LAM_OK;
         }
     }
     if (array_push(&merge->stacks, ((struct merge_stack){parent, frame})) < 0)
         return LAM_E_NOMEM;
     uint32_t id = (uint32_t)merge->stacks.count;
-    merge->stack_index.slots[at] = id;
+    index->slots[at] = (uint64_t)hash << 32 | id;
     *out = id;
     const struct profile_sink *sink = merge->sink;
     struct profile_stack told = {.stack = id, .parent = parent, .frame = frame};

@@ -19,9 +19,10 @@ struct merge_stack {
     uint32_t parent, frame;
 };
 
-/* Slots of open addressing: ids, 0 for none. */
+/* Open addressing. A slot is id | hash << 32, 0 when free: with the hash beside it an id is looked at only when it is most
+ * likely the one, which spares a cache miss at every other one on the way. */
 struct merge_index {
-    uint32_t *slots;
+    uint64_t *slots;
     uint32_t mask;
 };
 

@@ -45,7 +45,7 @@ static const struct stream_field config_fields[] = {
     FIELD(stream_rec_config, ticks),       FIELDS(stream_rec_config, period_ns),
     FIELD(stream_rec_config, kernel_mode), FIELD(stream_rec_config, level),
     FIELD(stream_rec_config, signal),      FIELD(stream_rec_config, wanted_engine),
-    SIGNED(stream_rec_config, open_errno), SPARE(stream_rec_config, reserved),
+    SIGNED(stream_rec_config, open_errno), FIELD(stream_rec_config, why_not),
 };
 
 static const struct stream_field time_fields[] = {

@@ -249,7 +249,7 @@ struct stream_rec_config { /* aux: enum stream_engine */
     uint16_t signal;
     uint32_t wanted_engine; /* what the session asked for; differs when it was not permitted */
     int32_t open_errno;     /* why the better engine was not used; 0 */
-    uint32_t reserved;
+    uint32_t why_not;       /* engine NONE: enum stream_unsampled; NO: it was not asked for */
 };
 
 struct stream_rec_time { /* aux: 0; three clocks read together */
