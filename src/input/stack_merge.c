@@ -67,31 +67,71 @@ static int frame_id(struct stack_merge *merge, uint32_t module, uint64_t offset,
     return tell_frame(merge, id, module, offset);
 }
 
-static int stack_id(struct stack_merge *merge, uint32_t parent, uint32_t frame, uint32_t *out)
+/* A child that is not in its parent's list. */
+static bool find_indexed_child(const struct stack_merge *merge, uint32_t parent, uint32_t frame,
+                               uint32_t hash, uint32_t *at_out, uint32_t *out)
 {
-    struct merge_index *index = &merge->stack_index;
-    int rc = index_reserve(index, merge->stacks.count);
-    if (rc < 0)
-        return rc;
-    uint32_t hash = (uint32_t)hash_u64((uint64_t)parent << 32 | frame);
+    const struct merge_index *index = &merge->child_index;
     uint32_t at = hash & index->mask;
     for (uint64_t slot; (slot = index->slots[at]) != 0; at = (at + 1) & index->mask) {
         if (slot >> 32 != hash)
             continue;
-        const struct merge_stack *stack = &merge->stacks.items[(uint32_t)slot - 1];
-        if (stack->parent == parent && stack->frame == frame) {
-            *out = (uint32_t)slot;
-            return LAM_OK;
+        const struct merge_child *child = &merge->children.items[(uint32_t)slot - 1];
+        if (child->parent == parent && merge->stacks.items[child->stack - 1].frame == frame) {
+            *out = child->stack;
+            return true;
         }
     }
-    if (array_push(&merge->stacks, ((struct merge_stack){parent, frame})) < 0)
-        return LAM_E_NOMEM;
-    uint32_t id = (uint32_t)merge->stacks.count;
-    index->slots[at] = (uint64_t)hash << 32 | id;
-    *out = id;
+    *at_out = at;
+    return false;
+}
+
+static int tell_stack(const struct stack_merge *merge, uint32_t id, uint32_t parent, uint32_t frame)
+{
     const struct profile_sink *sink = merge->sink;
     struct profile_stack told = {.stack = id, .parent = parent, .frame = frame};
     return sink->ops->stack ? sink->ops->stack(sink->ctx, &told) : LAM_OK;
+}
+
+static uint32_t *first_child(struct stack_merge *merge, uint32_t parent)
+{
+    return parent ? &merge->stacks.items[parent - 1].first_child : &merge->first_root;
+}
+
+static int stack_id(struct stack_merge *merge, uint32_t parent, uint32_t frame, uint32_t *out)
+{
+    unsigned listed = 0;
+    for (uint32_t id = *first_child(merge, parent); id;
+         id = merge->stacks.items[id - 1].next_sibling, listed++) {
+        if (merge->stacks.items[id - 1].frame == frame) {
+            *out = id;
+            return LAM_OK;
+        }
+    }
+    bool is_listed = listed < MERGE_LISTED_CHILDREN;
+    uint32_t hash = 0, at = 0;
+    if (!is_listed) {
+        hash = (uint32_t)hash_u64((uint64_t)parent << 32 | frame);
+        int rc = index_reserve(&merge->child_index, merge->children.count);
+        if (rc < 0 || find_indexed_child(merge, parent, frame, hash, &at, out))
+            return rc;
+    }
+    if (merge->stacks.count >= UINT32_MAX - 1)
+        return LAM_E_TOOBIG;
+    uint32_t id = (uint32_t)merge->stacks.count + 1;
+    struct merge_stack stack = {.frame = frame,
+                                .next_sibling = is_listed ? *first_child(merge, parent) : 0};
+    if (array_push(&merge->stacks, stack) < 0)
+        return LAM_E_NOMEM;
+    if (is_listed) {
+        *first_child(merge, parent) = id;
+    } else {
+        if (array_push(&merge->children, ((struct merge_child){parent, id})) < 0)
+            return LAM_E_NOMEM;
+        merge->child_index.slots[at] = (uint64_t)hash << 32 | merge->children.count;
+    }
+    *out = id;
+    return tell_stack(merge, id, parent, frame);
 }
 
 void stack_merge_free(struct stack_merge *merge)
@@ -99,8 +139,10 @@ void stack_merge_free(struct stack_merge *merge)
     intern_free(&merge->modules);
     array_free(&merge->frames);
     array_free(&merge->stacks);
+    array_free(&merge->children);
     mem_free(merge->frame_index.slots);
-    mem_free(merge->stack_index.slots);
+    mem_free(merge->child_index.slots);
+    mem_free(merge->cache);
     *merge = (struct stack_merge){0};
 }
 
@@ -226,17 +268,18 @@ static const struct address_range *find_range(const struct process_stacks *stack
 static int frame_of_node(struct process_stacks *stacks, const struct stream_node *node, uint32_t *out)
 {
     uint64_t address = stream_node_address(node);
-    uint64_t key = (address | (uint64_t)node->epoch << 48) + 1;
-    struct frame_cache_slot *slot = &stacks->cache[(hash_u64(key) >> 32) % FRAME_CACHE_SLOTS];
-    if (slot->key == key) {
+    uint64_t key = address | (uint64_t)node->epoch << 48;
+    struct stack_merge *merge = stacks->merge;
+    struct frame_cache_slot *slot = &merge->cache[(hash_u64(key) >> 32) % FRAME_CACHE_SLOTS];
+    if (slot->key == key && slot->generation == merge->generation) {
         *out = slot->frame;
         return LAM_OK;
     }
     const struct address_range *range = find_range(stacks, address, node->epoch);
-    int rc = range ? frame_id(stacks->merge, range->module, address - range->bias, out)
-                   : frame_id(stacks->merge, 0, address, out);
+    int rc = range ? frame_id(merge, range->module, address - range->bias, out)
+                   : frame_id(merge, 0, address, out);
     if (rc >= 0)
-        *slot = (struct frame_cache_slot){key, *out};
+        *slot = (struct frame_cache_slot){key, *out, merge->generation};
     return rc;
 }
 
@@ -250,9 +293,11 @@ int process_stacks_open(struct process_stacks *stacks, struct stack_merge *merge
     if (rc < 0)
         return rc;
     stacks->stack_of = mem_zalloc((size_t)stacks->nodes.last_id + 1, sizeof *stacks->stack_of);
-    stacks->cache = mem_zalloc(FRAME_CACHE_SLOTS, sizeof *stacks->cache);
-    if (!stacks->stack_of || !stacks->cache)
+    if (!merge->cache)
+        merge->cache = mem_zalloc(FRAME_CACHE_SLOTS, sizeof *merge->cache);
+    if (!stacks->stack_of || !merge->cache)
         return LAM_E_NOMEM;
+    merge->generation++; /* an address means something else in each process */
     return load_modules(stacks, file);
 }
 
@@ -260,7 +305,6 @@ void process_stacks_close(struct process_stacks *stacks)
 {
     stream_nodes_free(&stacks->nodes);
     mem_free(stacks->stack_of);
-    mem_free(stacks->cache);
     array_free(&stacks->ranges);
     array_free(&stacks->path);
     *stacks = (struct process_stacks){0};

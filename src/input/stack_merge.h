@@ -15,8 +15,16 @@ struct merge_frame {
     uint32_t module;
 };
 
+/* A node's first few children are a list: whoever makes a new branch then finds its parent still in the cache, and needs no
+ * look into a large table. What more there are stands in the index. */
 struct merge_stack {
-    uint32_t parent, frame;
+    uint32_t frame;
+    uint32_t first_child, next_sibling; /* 0: none */
+};
+enum { MERGE_LISTED_CHILDREN = 4 };
+
+struct merge_child { /* one that is in the index */
+    uint32_t parent, stack;
 };
 
 /* Open addressing. A slot is id | hash << 32, 0 when free: with the hash beside it an id is looked at only when it is most
@@ -26,12 +34,24 @@ struct merge_index {
     uint32_t mask;
 };
 
+enum { FRAME_CACHE_SLOTS = 32768 };
+
+struct frame_cache_slot {
+    uint64_t key; /* address and epoch */
+    uint32_t frame;
+    uint32_t generation; /* 0: empty */
+};
+
 struct stack_merge {
     const struct profile_sink *sink;
     struct intern modules;                /* identity → id */
     LAM_ARRAY(struct merge_frame) frames; /* by id - 1 */
     LAM_ARRAY(struct merge_stack) stacks;
-    struct merge_index frame_index, stack_index;
+    LAM_ARRAY(struct merge_child) children; /* by id of child_index - 1 */
+    uint32_t first_root;                    /* roots are children of nothing */
+    struct merge_index frame_index, child_index;
+    struct frame_cache_slot *cache;
+    uint32_t generation; /* of the process being read, for the cache */
 };
 
 void stack_merge_free(struct stack_merge *merge);
@@ -45,20 +65,12 @@ struct address_range {
     uint64_t reach;  /* the largest end of this range and all before it */
 };
 
-enum { FRAME_CACHE_SLOTS = 8192 };
-
-struct frame_cache_slot {
-    uint64_t key; /* address and epoch, plus 1; 0: empty */
-    uint32_t frame;
-};
-
 struct process_stacks {
     struct stack_merge *merge;
     struct stream_nodes nodes;
     uint32_t *stack_of; /* by node id: in the sink; 0: not yet, NODE_BUSY: on the way up */
     LAM_ARRAY(struct address_range) ranges; /* by start */
     LAM_ARRAY(uint32_t) path;
-    struct frame_cache_slot *cache;
     struct stream_faults *faults;
 };
 
