@@ -15,7 +15,6 @@
 #include "cli/selftest_case.h"
 #include "session/engine_probe.h"
 #include "session/record.h"
-#include "stream/layout.h"
 
 #define HELPER_NAME "lamella-selftest"
 

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "input/read_recording.h"
 #include "reader/stream_names.h"
-#include "stream/layout.h"
+#include "reader/stream_records.h"
 #include "symbols/sidecar.h"
 
 #define KNOWN_PREFIX "st_"
