@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/launcher_talk.h"
+#include "cli/recording_ready.h"
 #include "input/read_recording.h"
 #include "output/write_report.h"
 
@@ -124,6 +125,7 @@ static int run_report(struct report_settings *set, struct lam_error *err)
     int rc = classifier_open(&cls, &options, err);
     if (rc < 0)
         return rc;
+    recording_make_ready(set->recording);
     rc = read_and_write(set, cls, err);
     classifier_close(&cls);
     return rc;

@@ -11,10 +11,9 @@
 #include "base/options.h"
 #include "cli/command.h"
 #include "cli/launcher_talk.h"
-#include "cli/record_summary.h"
+#include "cli/recording_ready.h"
 #include "input/read_recording.h"
 #include "output/write_view.h"
-#include "session/recover.h"
 
 struct view_settings {
     struct view_options view;
@@ -99,18 +98,6 @@ static int view_recording(const char *path, const struct view_options *options, 
     return rc;
 }
 
-/* Finishes a recording whose launcher has died, so that it can be read. One that is still being made is read as far as it
- * has come. */
-static void make_ready(const char *path)
-{
-    struct lam_error err = LAM_ERROR_INIT;
-    int rc = path_is_dir(path) ? session_recover(path, false, record_write_symbols, &err) : LAM_OK;
-    if (rc == SESSION_RECOVERED)
-        launcher_say("%s: its launcher had died; the recording is complete now", path);
-    else if (rc < 0)
-        launcher_say("%s", err.msg);
-}
-
 static int run_view(const struct view_settings *set, const char *path)
 {
     struct byteout *out = mem_alloc(sizeof *out);
@@ -120,7 +107,7 @@ static int run_view(const struct view_settings *set, const char *path)
         return EXIT_FAILED;
     }
     byteout_init_fd(out, STDOUT_FILENO);
-    make_ready(path);
+    recording_make_ready(path);
     int rc = set->is_raw ? view_raw(path, set->view.is_json, out, &err)
                          : view_recording(path, &set->view, out, &err);
     bool is_reading_wrong = rc < 0 && !out->failed;

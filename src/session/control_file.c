@@ -89,7 +89,7 @@ void control_stop_orphan(const char *dir)
 {
     struct control_page *page = NULL;
     char *path = path_join(dir, CONTROL_NAME);
-    if (path && open_mapped(path, O_RDWR, NULL, &page, NULL) >= 0 &&
+    if (path && open_mapped(path, O_RDWR, NULL, &page, NULL) >= 0 && page &&
         memcmp(page->magic, CONTROL_MAGIC, 8) == 0)
         control_set_stop(page);
     control_close(&page);

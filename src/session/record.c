@@ -77,12 +77,17 @@ static void save_session(struct recording *rec, uint64_t now_ns)
     rec->next_save_ns = now_ns + pause_ns;
 }
 
+/* Looking at every file would cost a long build of many processes more than it saves: first what is left of the storage. */
 static void make_room(struct recording *rec, uint64_t now_ns)
 {
     rec->next_room_ns = now_ns + ROOM_CHECK_NS;
-    if (rec->is_memory)
-        collect_ended(rec->scratch, rec->directory, rec->keep_bytes, now_ns + EVACUATE_SLICE_NS,
-                      &rec->collected);
+    if (!rec->is_memory || scratch_free_bytes(rec->scratch) + rec->keep_bytes > rec->free_bytes)
+        return;
+    collect_ended(rec->scratch, rec->directory, rec->keep_bytes, now_ns + EVACUATE_SLICE_NS,
+                  &rec->collected);
+    uint64_t took_ns = session_mono_ns() - now_ns;
+    if (took_ns > ROOM_CHECK_NS / 100 && !rec->collected.streams)
+        rec->next_room_ns = now_ns + took_ns * 100; /* others fill it, and nothing of ours can go */
 }
 
 static uint64_t on_tick(void *ctx)

@@ -101,16 +101,9 @@ static int make_scratch(struct recording *rec, struct lam_error *err)
     int rc = scratch_create(rec->directory, &rec->scratch, &rec->is_memory, err);
     if (rc < 0)
         return rc;
-    struct scratch_places places = {0};
-    uint64_t room = 0;
-    if (rec->is_memory && scratch_candidates(&places) >= 0)
-        array_each(&places, place)
-        {
-            if (text_starts_with(rec->scratch, place->path))
-                room = place->free_bytes;
-        }
-    scratch_places_free(&places);
-    rec->keep_bytes = room / SCRATCH_SHARE; /* it is the machine's memory, and others want some too */
+    rec->free_bytes = scratch_free_bytes(rec->scratch);
+    rec->keep_bytes =
+        rec->free_bytes / SCRATCH_SHARE; /* it is the machine's memory, and others want some too */
     return LAM_OK;
 }
 

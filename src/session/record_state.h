@@ -29,6 +29,7 @@ struct recording {
     char *directory;
     char *scratch;
     bool is_memory;
+    uint64_t free_bytes; /* in the scratch place, at the start */
     uint64_t keep_bytes; /* scratch may hold so much before finished streams are brought over */
     char *cwd;
     char engine_note[256];

@@ -103,8 +103,8 @@ static int finish_locked(const char *dir, const char *scratch, bool force,
         rc = lam_error_set(err, LAM_E_BUSY,
                            "%s: its launcher has died, but %zu of its processes still run; wait "
                            "for them, or take what there is "
-                           "with lamella clean --recover --force",
-                           dir, running);
+                           "with lamella clean --recover --force %s",
+                           dir, running, dir);
     else
         rc = finish(dir, scratch, symbols, err);
     close(fd);

@@ -98,6 +98,12 @@ int scratch_create(const char *recording, char **path, bool *is_memory, struct l
     return LAM_OK;
 }
 
+uint64_t scratch_free_bytes(const char *path)
+{
+    struct statfs fs;
+    return statfs(path, &fs) == 0 ? (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize : 0;
+}
+
 bool scratch_has_form(const char *path)
 {
     if (!path || path[0] != '/' || strstr(path, "/../") || text_ends_with(path, "/.."))

@@ -32,6 +32,9 @@ bool scratch_is_good(const struct scratch_place *place);
  * mem_free(). *is_memory says what it is. */
 int scratch_create(const char *recording, char **path, bool *is_memory, struct lam_error *err);
 
+/* What is left of the storage that holds path; 0 when that cannot be told. */
+uint64_t scratch_free_bytes(const char *path);
+
 /* Removes a scratch directory and what is in it. Refuses a path that scratch_create() cannot have made. */
 int scratch_remove(const char *path, struct lam_error *err);
 

@@ -1,0 +1,9 @@
+/* What every command does before it opens a recording. */
+#ifndef LAMELLA_CLI_RECORDING_READY_H
+#define LAMELLA_CLI_RECORDING_READY_H
+
+/* Finishes a recording whose launcher has died, so that it can be read, and says so on stderr. One that is still being made
+ * is left alone, and is read as far as it has come; so is whatever is no recording. */
+void recording_make_ready(const char *path);
+
+#endif
