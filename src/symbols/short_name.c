@@ -193,6 +193,19 @@ static bool is_generic(struct text text, size_t at)
     return is_word(text.at[at - 1]) || text.at[at - 1] == '}';
 }
 
+/* Leaves out generic arguments at `at`, with the "::" or "for" before them; returns the position
+ * behind. */
+static size_t rust_generic(struct text text, size_t at, struct strbuf *out)
+{
+    if (text.at[at - 1] == ':' && out->length >= 2)
+        strbuf_truncate(out, out->length - 2);
+    bool is_binder = at >= 3 && has_word_at(text, at - 3, "for") && has_at(text, at, "<'");
+    if (is_binder && out->length >= 3)
+        strbuf_truncate(out, out->length - 3);
+    at = skip_group(text, at);
+    return is_binder && has_at(text, at, " ") ? at + 1 : at;
+}
+
 /* "name[0123456789abcdef]": a crate's disambiguator. */
 static bool is_crate_hash(struct text text, size_t at)
 {
@@ -231,9 +244,7 @@ static void short_rust(struct text text, struct strbuf *out)
             strbuf_add_bytes(out, text.at + at, literal);
             at += literal;
         } else if (c == '<' && (is_generic(text, at) || depth == BRACKETS_MAX)) {
-            if (text.at[at - 1] == ':' && out->length >= 2)
-                strbuf_truncate(out, out->length - 2);
-            at = skip_group(text, at);
+            at = rust_generic(text, at, out);
         } else if (c == '[' && is_crate_hash(text, at)) {
             at = skip_group(text, at);
         } else if (c == '>' && depth > 0 && text.at[at - 1] != '-') {
