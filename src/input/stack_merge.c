@@ -177,6 +177,8 @@ static int module_id(struct stack_merge *merge, const struct stream_record_view 
         .path = {path.bytes, path.size},
         .build_id_bytes = (uint8_t)build_id.size,
         .is_vdso = (body->flags & MODULE_IS_VDSO) != 0,
+        .device = body->device,
+        .inode = body->inode,
     };
     if (build_id.size)
         memcpy(module.build_id, build_id.bytes, build_id.size);

@@ -120,6 +120,7 @@ struct profile_module {
     uint8_t build_id[32];
     uint8_t build_id_bytes;
     bool is_vdso;
+    uint64_t device, inode; /* of the file that was mapped; 0: not known */
     bool has_mapped_at;
     int64_t mapped_at_ns; /* when it was first seen mapped: without a build id, a file that was changed later is another */
 };

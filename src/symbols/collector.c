@@ -43,13 +43,15 @@ static int add_path(struct symbols_collector *hits, struct hit_module *module,
         mapped_at_ns = INT64_MAX;
     array_each(&module->paths, known)
     {
-        if (strcmp(known->path, path) != 0)
+        if (strcmp(known->path, path) != 0 || known->inode != from->inode ||
+            known->device != from->device)
             continue;
         if (mapped_at_ns < known->mapped_at_ns)
             known->mapped_at_ns = mapped_at_ns;
         return LAM_OK;
     }
-    return array_push(&module->paths, (struct hit_path){path, mapped_at_ns});
+    return array_push(&module->paths,
+                      ((struct hit_path){path, mapped_at_ns, from->device, from->inode}));
 }
 
 static int take_module(void *ctx, const struct profile_module *from)

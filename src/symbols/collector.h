@@ -10,7 +10,8 @@
 
 struct hit_path {
     const char *path;
-    int64_t mapped_at_ns; /* since 1970; INT64_MAX: not known */
+    int64_t mapped_at_ns;   /* since 1970; INT64_MAX: not known */
+    uint64_t device, inode; /* of the file that was mapped; 0: not known */
 };
 
 /* One library, whatever the paths of its copies. */

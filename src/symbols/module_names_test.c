@@ -260,6 +260,28 @@ static void another_file_names_nothing(void **state)
                                                                 : "-");
         trip_end(&trip);
     }
+    /* Without a build id, the file that was mapped: one that took its place names nothing, and when
+     * both were mapped an address may be of either. */
+    struct stat status;
+    assert_int_equal(stat(copy, &status), 0);
+    for (unsigned which = 0; which < 3; which++) {
+        struct trip trip;
+        struct profile_module module = module_of_file(1, copy);
+        module.build_id_bytes = 0;
+        module.device = status.st_dev;
+        module.inode = status.st_ino + (which == 1);
+        trip_begin(&trip);
+        trip_module(&trip, module);
+        trip_frame(&trip, 1, offset, false);
+        module.module = 2;
+        module.inode = status.st_ino + 1;
+        if (which == 2)
+            trip_module(&trip, module);
+        trip_write(&trip, "/nowhere");
+        assert_string_equal(raw_at(&trip, &module, offset),
+                            which == 0 ? "module_names_test_target" : "-");
+        trip_end(&trip);
+    }
     unlink(copy);
     mem_free(bytes);
     free(path);

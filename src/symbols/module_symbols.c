@@ -23,7 +23,15 @@ static bool is_the_mapped_one(const struct elf_file *file, const struct hit_modu
 {
     if (module->build_id.size > 0)
         return build_id_equal(&file->build_id, &module->build_id);
+    if (path->inode && (path->inode != file->inode || path->device != file->device))
+        return false;
     return path->mapped_at_ns == INT64_MAX || file->modified_ns <= path->mapped_at_ns + CLOCK_STEP_NS;
+}
+
+/* Without build ids, two files that were mapped from one path: an address may be of either. */
+static bool is_ambiguous(const struct hit_module *module)
+{
+    return module->build_id.size == 0 && module->paths.count > 1;
 }
 
 static bool is_known(const struct module_symbols *symbols, const struct elf_file *file)
@@ -137,6 +145,8 @@ int module_symbols_load(struct module_symbols *symbols, const struct hit_module 
     symbols->state = SYMBOLS_MODULE_MISSING;
     if (module->is_vdso) {
         rc = add_vdso(symbols, module);
+    } else if (is_ambiguous(module)) {
+        symbols->state = SYMBOLS_MODULE_CHANGED;
     } else {
         for (size_t i = 0; i < module->paths.count && rc == LAM_OK; i++)
             rc = add_path(symbols, module, &module->paths.items[i], debug_root);
