@@ -139,21 +139,33 @@ static int find_low_coverage(struct draft *draft)
 {
     struct report *report = draft->report;
     const struct report_coverage *cov = &report->coverage;
+    const struct {
+        uint64_t ns;
+        const char *where;
+    } parts[] = {{cov->unsampled_ns, "in programs that could not be sampled"},
+                 {cov->startup_ns, "before the first sample of their process"},
+                 {cov->tail_ns, "after the last sample of their thread"},
+                 {cov->late_ns, "of late weight"},
+                 {report_unaccounted_ns(report), "in unidentified descendants"}};
     if (!report->session.has_samples || report->session.rate_hz == 0 || !(cov->ratio < 0.9))
         return LAM_OK;
+    struct strbuf list = {0};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i].ns >= cov->charged_ns / 100)
+            strbuf_addf(&list, "%s%s %s", list.length ? ", " : "",
+                        unit_seconds(report_seconds(parts[i].ns)).text, parts[i].where);
     double missing = report_seconds(cov->charged_ns) - report_seconds(cov->sampled_ns);
+    const char *text =
+        arena_printf(&report->arena,
+                     "Samples cover %s of the CPU time; the shares speak for that part. "
+                     "Not seen: %s.",
+                     unit_percent(cov->ratio).text, strbuf_text(&list));
+    if (!strbuf_ok(&list))
+        text = NULL;
+    strbuf_free(&list);
     return add(draft,
                (struct report_finding){"low_coverage", REPORT_WARNING, NULL, missing, REPORT_NO_UNIT},
-               arena_printf(&report->arena,
-                            "Samples cover %s of the CPU time; the shares below speak for that "
-                            "part. Not seen: %s in "
-                            "programs that could not be sampled, %s before and %s after sampling, "
-                            "%s of late weight.",
-                            unit_percent(cov->ratio).text,
-                            unit_seconds(report_seconds(cov->unsampled_ns)).text,
-                            unit_seconds(report_seconds(cov->startup_ns)).text,
-                            unit_seconds(report_seconds(cov->tail_ns)).text,
-                            unit_seconds(report_seconds(cov->late_ns)).text));
+               text);
 }
 
 static int find_short_span(struct draft *draft)

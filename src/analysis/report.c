@@ -445,7 +445,9 @@ static int on_wait(void *ctx, const struct profile_wait *wait)
     unsigned kind =
         wait->kind > 0 && wait->kind < REPORT_WAIT_KINDS ? wait->kind : REPORT_WAIT_KINDS - 1;
     thread->ledger.waits.count[kind]++;
-    thread->ledger.waits.ns[kind] += wait->duration_ns;
+    /* A call that waits also works a little; that is running time, not blocked time. */
+    thread->ledger.waits.ns[kind] +=
+        wait->duration_ns > wait->cpu_ns ? wait->duration_ns - wait->cpu_ns : 0;
     return LAM_OK;
 }
 
