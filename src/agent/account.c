@@ -131,6 +131,7 @@ void account_write_config(struct agent_thread *self)
         .signal = AGENT_SIGNAL,
         .wanted_engine = agent.control->engine,
         .open_errno = -agent.engine_errno,
+        .why_not = agent.engine ? STREAM_UNSAMPLED_NO : agent.why_not,
     };
     for (int i = 0; i < 4; i++)
         config.period_ns[i] = agent.period_ns[i];
@@ -163,21 +164,33 @@ static uint32_t write_live_threads(struct agent_thread *self)
     return live;
 }
 
-void account_write_end(struct agent_thread *self, enum stream_end_how how, int code)
+/* VmHWM, in bytes; 0 when it is not known. The buffer is static, since the process may end on a signal stack of 8 KiB: of
+ * two threads that end the process together one goes without. */
+static uint64_t peak_memory(void)
 {
-    char text[4096];
-    struct rusage own, children;
+    static char text[4096];
+    static uint32_t busy;
+    uint32_t idle = 0;
     uint64_t hwm = UINT64_MAX;
-    account_write_time(self);
-    struct stream_rec_process_end end = {.code = code, .live_threads = write_live_threads(self)};
-    /* ru_maxrss starts at the spawner's peak; the address space's own high-water mark does not. */
+    if (!__atomic_compare_exchange_n(&busy, &idle, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return 0;
     if (procfs_read("/proc/self/status", text, sizeof text) > 0)
         hwm = procfs_field(text, "VmHWM:");
+    __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+    return hwm == UINT64_MAX ? 0 : hwm * 1024;
+}
+
+void account_write_end(struct agent_thread *self, enum stream_end_how how, int code)
+{
+    struct rusage own, children;
+    account_write_time(self);
+    struct stream_rec_process_end end = {.code = code, .live_threads = write_live_threads(self)};
     sys_call2(SYS_getrusage, RUSAGE_SELF, &own);
     sys_call2(SYS_getrusage, RUSAGE_CHILDREN, &children);
     account_usage(&end.self, &own);
     account_usage(&end.children, &children);
-    end.self.max_rss_bytes = hwm == UINT64_MAX ? 0 : hwm * 1024;
+    /* ru_maxrss starts at the spawner's peak; the address space's own high-water mark does not. */
+    end.self.max_rss_bytes = peak_memory();
     end.ticks = agent_now();
     end.cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
     struct stream_piece piece = {&end, sizeof end};

@@ -26,6 +26,8 @@ enum {
     AGENT_FRAMES_MAX = 1024, /* deepest stack stored whole; of a deeper one the leaf's side is kept */
     AGENT_DIR_MAX = 1024,
     AGENT_PATH_MAX = 4096,
+    AGENT_ALTSTACK_BYTES =
+        64 * 1024, /* of the signal stack that a thread with a small stack gets from us */
 };
 
 /* One thread of the process. Taken from mmap when the thread is first met, reused by later threads. */
@@ -58,7 +60,8 @@ struct agent_thread {
     uint32_t blocks_signal;
     uint32_t signal_pending;
     siginfo_t pending_info;
-    uintptr_t handler_frame; /* of the program's handler for it that is running; 0 */
+    struct mask_call *mask_call; /* the call with a mask of its own that the thread is in; NULL */
+    uintptr_t handler_frame;     /* of the program's handler for it that is running; 0 */
 
     /* pthread_create's arguments, for the new thread. */
     void *(*start)(void *);
@@ -85,6 +88,7 @@ struct agent {
     struct stream stream;
     uint32_t stream_wanted; /* 1: a forked child that has not written anything yet (atomic) */
     uint64_t start_ticks;
+    uint64_t handler_max_ticks; /* a longer stay in the handler held another program's turn on the core */
     uint64_t start_cpu_ns;
     uint64_t start_thread_cpu_ns;
     uint32_t forked;
@@ -94,6 +98,7 @@ struct agent {
 
     const struct engine *engine;
     int engine_errno;
+    enum stream_unsampled why_not; /* without an engine: why */
     int signal_ready;
     uint32_t kernel_mode;
     uint32_t period_ns[4];
@@ -134,6 +139,13 @@ void agent_withdraw(void);    /* before the program puts itself under a system-c
 /* Opens the stream of a forked child that has put it off. Signals blocked. */
 void agent_want_stream(void);
 
+/* As agent_enter, for wrappers of signal functions: 1 when the sampling signal is taken, so that the program is shown
+ * what it would be without us. */
+static inline int agent_enter_signals(void)
+{
+    return agent_enter() && agent.signal_ready;
+}
+
 /* ---- thread.c ---- */
 struct agent_thread *thread_alloc(void);
 void thread_give_back(struct agent_thread *thread); /* one from thread_alloc that came to nothing */
@@ -158,8 +170,12 @@ enum { AGENT_SIGNAL = SIGTRAP };
 int virtual_signal_init(void);
 void virtual_signal_deliver(int sig, siginfo_t *info, void *context);
 int virtual_mask_blocks(void);
+void virtual_mask_at_interrupt(struct agent_thread *self, void *context);
 void virtual_signal_before_exec(void);
 void virtual_signal_after_exec(void);
+void virtual_signal_before_vfork_exec(void);
+/* 1: a signal that the program ignores is really ignored from here on; 0: it is ours again. */
+void virtual_signal_ignore(int really);
 
 /* A signal stack of ours for a thread whose own stack is small; virtual_sigaltstack hides it from the program. */
 void virtual_altstack_install(struct agent_thread *self, size_t stack_bytes);

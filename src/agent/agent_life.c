@@ -3,6 +3,7 @@
 
 #include "agent/exec_env.h"
 #include "agent/real.h"
+#include "agent/waits.h"
 #include "core/bytes.h"
 
 #include <errno.h>
@@ -161,6 +162,7 @@ static void note_start(void)
 {
     agent.stream.use_counter = (int)agent.control->tsc_usable;
     agent.start_ticks = agent_now();
+    agent.handler_max_ticks = agent.stream.use_counter ? agent.control->tick_rate_hz / 2000 : 500000;
     agent.start_cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
     agent.start_thread_cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     agent.pid = sys_getpid();
@@ -178,8 +180,12 @@ static void begin(void)
     modules_init();
     agent.ended = 0;
     agent.engine = NULL;
-    if (virtual_signal_init() == 0 && !exec_is_skipped(agent.exe))
+    if (!agent.why_not && exec_is_skipped(agent.exe))
+        agent.why_not = STREAM_UNSAMPLED_SKIPPED;
+    if (!agent.why_not && virtual_signal_init() == 0)
         engine_choose();
+    if (!agent.engine && agent.engine_errno)
+        agent.why_not = STREAM_UNSAMPLED_FAILED;
     __atomic_store_n(&agent.active, 1, __ATOMIC_RELEASE);
     agent_self = NULL;
     struct agent_thread *self = thread_attach(NULL, STREAM_THREAD_MAIN);
@@ -193,16 +199,18 @@ static void begin(void)
     agent_unmask_signals(&saved);
 }
 
-static int start(int argc, char **argv, const char *dir)
+static int start(int argc, char **argv, char **envp, const char *dir)
 {
     if (map_control(dir) < 0 || agent.control->stop || getauxval(AT_SECURE))
         return -1;
     note_start();
+    /* A debugger would stop at each of our signals: only the account is kept. */
     if (account_is_traced())
-        return -1;
+        agent.why_not = STREAM_UNSAMPLED_TRACED;
     read_exe();
     agent.argc = argc;
     agent.argv = argv;
+    waits_init(envp);
     real_resolve();
     syscall_real = real_get(REAL_syscall);
     if (open_stream() < 0)
@@ -219,9 +227,9 @@ static int start(int argc, char **argv, const char *dir)
 /* First of all constructors (-z initfirst). Nothing happens unless the environment names a recording. */
 __attribute__((constructor)) static void agent_constructor(int argc, char **argv, char **envp)
 {
-    for (; envp && *envp; envp++)
-        if (text_starts(*envp, "LAMELLA_OUT=")) {
-            start(argc, argv, *envp + sizeof "LAMELLA_OUT=" - 1);
+    for (char **entry = envp; entry && *entry; entry++)
+        if (text_starts(*entry, "LAMELLA_OUT=")) {
+            start(argc, argv, envp, *entry + sizeof "LAMELLA_OUT=" - 1);
             return;
         }
 }
@@ -236,18 +244,28 @@ void agent_start_child(void)
         __atomic_store_n(&agent.active, 0, __ATOMIC_RELAXED);
         return;
     }
+    /* A number that the program has taken over in the meantime is not ours to close. */
+    if (!fds_is_ours(agent.stream.file.fd))
+        agent.stream.file.fd = -1;
     fds_release(agent.stream.file.fd);
     stream_forget(&agent.stream);
+    struct agent_thread *self = agent_self == AGENT_THREAD_GONE ? NULL : agent_self;
+    uint32_t blocks = self && self->blocks_signal;
+    uintptr_t handler_frame = self ? self->handler_frame : 0;
+    void *altstack = self ? self->own_altstack : NULL;
+    if (self)
+        self->own_altstack = NULL; /* in use: not to be unmapped with those of threads that are gone */
     thread_forget_all();
     note_start();
     agent.forked = 1;
     agent.stream_wanted = 1;
-    struct agent_thread *self = agent_self;
-    uint32_t blocks = self && self != AGENT_THREAD_GONE && self->blocks_signal;
     begin();
-    self = agent_self;
-    if (self && self != AGENT_THREAD_GONE)
+    self = agent_self == AGENT_THREAD_GONE ? NULL : agent_self;
+    if (self) {
         self->blocks_signal = blocks;
+        self->handler_frame = handler_frame;
+        self->own_altstack = altstack;
+    }
 }
 
 int agent_enter(void)
@@ -263,11 +281,23 @@ int agent_enter(void)
 
 /* ---- end ---- */
 
+/* The last thread of a process may end before the process does (main left by pthread_exit): it then has no state any more,
+ * and gets one to write with that is not a thread's. */
+static struct agent_thread *state_for_last_words(void)
+{
+    struct agent_thread *state = agent_self == AGENT_THREAD_GONE ? thread_alloc() : NULL;
+    if (state)
+        stream_cursor_init(&state->meta, STREAM_PAGE_META, 0, (uint32_t)sys_gettid());
+    return state;
+}
+
 void agent_process_end(enum stream_end_how how, int code)
 {
     if (!agent_enter() || is_child_of_vfork())
         return;
     struct agent_thread *self = thread_self();
+    if (!self)
+        self = state_for_last_words();
     if (!self)
         return;
     uint64_t saved;
@@ -277,8 +307,13 @@ void agent_process_end(enum stream_end_how how, int code)
     /* A forked child that did nothing and now execs leaves no stream behind; one that exits does. */
     if (how != STREAM_END_EXEC)
         agent_want_stream();
-    if (agent.engine && is_last)
+    if (agent.engine && is_last) {
+        /* Silenced by the program (its event closed past our wrappers): said here if nobody noticed before. */
+        int rc = self == agent_self ? agent.engine->check(self) : 0;
+        if (rc)
+            account_notice(STREAM_NOTICE_SILENT, rc < 0 ? (uint64_t)-rc : 0);
         agent.engine->pause();
+    }
     account_write_end(self, how, code);
     if (is_last)
         agent.ended = 1;

@@ -39,6 +39,9 @@ extern const struct engine engine_sigtrap;
 extern const struct engine engine_thread_perf;
 extern const struct engine engine_cpu_timer;
 
+/* Is this a signal that any of them sends? */
+int engine_any_owns(const siginfo_t *info);
+
 /* Starts the engine that the control page asks for, or the best that works. Sets agent.engine (NULL: none) and
  * agent.engine_errno. */
 void engine_choose(void);

@@ -7,6 +7,14 @@
 static const struct engine *const engines[] = {&engine_sigtrap, &engine_thread_perf,
                                                &engine_cpu_timer};
 
+int engine_any_owns(const siginfo_t *info)
+{
+    for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++)
+        if (engines[i]->owns(info, NULL))
+            return 1;
+    return 0;
+}
+
 /* In one's own process kernel mode may be excluded where it may not be included; the better one is tried first. */
 static int start_engine(const struct engine *engine, int *rc)
 {

@@ -44,7 +44,7 @@ static void control(uint32_t step, unsigned long request)
 static void close_all(void)
 {
     for (uint32_t i = 0; i < STEPS; i++) {
-        if (fds[i] >= 0) {
+        if (fds_is_ours(fds[i])) {
             fds_release(fds[i]);
             sys_close(fds[i]);
         }
@@ -55,8 +55,7 @@ static void close_all(void)
 static int start(void)
 {
     uint32_t steps = agent.control->rate_auto ? STEPS : 1;
-    /* After a fork these are the parent's: its numbers are not ours to close unless they still are perf events, and the
-     * child's table was copied, so they are. */
+    /* After a fork these are the parent's events, on numbers of the child's own copied table. */
     close_all();
     for (uint32_t i = 0; i < steps; i++) {
         int fd = open_step(i);

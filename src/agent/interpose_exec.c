@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SCRATCH_ON_STACK = 64 * 1024 };
+enum { SCRATCH_ON_STACK = 8 * 1024 }; /* the caller may be a thread with 16 KiB in all */
 
 struct exec_call {
     int dir_fd;
@@ -28,20 +28,34 @@ static int takes_agent(enum stream_unsampled why)
     return why == STREAM_UNSAMPLED_NO || why == STREAM_UNSAMPLED_SKIPPED;
 }
 
+struct scratch {
+    void *map;
+    size_t size;
+};
+
 static void *map_scratch(size_t size)
 {
     void *map = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return sys_is_error(map) ? NULL : map;
 }
 
-/* The right environment, in memory of the calling function (a macro, for alloca). */
-#define EXEC_ENV(envp, with_agent)                                                   \
-    ({                                                                               \
-        size_t env_size = exec_env_size((envp), (with_agent));                       \
-        void *env_room = !env_size                     ? NULL                        \
-                         : env_size < SCRATCH_ON_STACK ? alloca(env_size)            \
-                                                       : map_scratch(env_size);      \
-        env_room ? exec_env_build((envp), (with_agent), env_room) : (char **)(envp); \
+static void unmap_scratch(const struct scratch *scratch)
+{
+    if (scratch->map)
+        sys_munmap(scratch->map, scratch->size);
+}
+
+/* The right environment, in memory of the calling function (a macro, for alloca). `mapped` is what unmap_scratch() gets when
+ * the call has come back. */
+#define EXEC_ENV(envp, with_agent, mapped)                                                      \
+    ({                                                                                          \
+        size_t env_size = exec_env_size((envp), (with_agent));                                  \
+        void *env_room = NULL;                                                                  \
+        if (env_size > SCRATCH_ON_STACK)                                                        \
+            (mapped) = (struct scratch){env_room = map_scratch(env_size), env_size};            \
+        else if (env_size)                                                                      \
+            env_room = alloca(env_size);                                                        \
+        env_room ? exec_env_build((envp), (with_agent), env_room) : (char **)(uintptr_t)(envp); \
     })
 
 /* A program that is left alone has no stream of its own: this is where it is named. Also written by a child of vfork,
@@ -86,8 +100,11 @@ static void before_exec(const struct exec_call *call, enum stream_unsampled why,
     if (!takes_agent(why))
         write_spawn(vforked ? STREAM_SPAWN_VFORK_EXEC : STREAM_SPAWN_EXEC,
                     vforked ? (uint32_t)sys_getpid() : 0, 0, why, found, call->argv);
-    if (vforked)
+    /* Its signal actions are the child's own, its mask too. */
+    if (vforked) {
+        virtual_signal_before_vfork_exec();
         return;
+    }
     if (agent.engine)
         agent.engine->pause();
     agent_process_end(STREAM_END_EXEC, -1);
@@ -109,11 +126,13 @@ static void after_failed_exec(int vforked)
         int vforked = sys_getpid() != agent.pid;                                        \
         enum stream_unsampled why =                                                     \
             exec_judge((call).dir_fd, (call).path, (call).search, found, sizeof found); \
-        char **env = EXEC_ENV((envp), takes_agent(why));                                \
+        struct scratch scratch = {0};                                                   \
+        char **env = EXEC_ENV((envp), takes_agent(why), scratch);                       \
         before_exec(&(call), why, found, vforked);                                      \
         int exec_rc = (real_call);                                                      \
         int exec_errno = errno;                                                         \
         after_failed_exec(vforked);                                                     \
+        unmap_scratch(&scratch);                                                        \
         errno = exec_errno;                                                             \
         return exec_rc;                                                                 \
     } while (0)
@@ -150,7 +169,11 @@ AGENT_EXPORT int execveat(int dir_fd, const char *path, char *const argv[], char
 {
     if (!agent_enter())
         return REAL(execveat)(dir_fd, path, argv, envp, flags);
+    char by_number[32] = "/proc/self/fd/";
+    text_from_u64(by_number + bytes_length(by_number), (uint64_t)(unsigned)dir_fd);
     struct exec_call call = {.dir_fd = dir_fd, .path = path, .argv = argv};
+    if (flags & AT_EMPTY_PATH && !path[0])
+        call = (struct exec_call){.dir_fd = AT_FDCWD, .path = by_number, .argv = argv};
     EXEC_THROUGH(call, envp, REAL(execveat)(dir_fd, path, argv, env, flags));
 }
 
@@ -210,12 +233,13 @@ AGENT_EXPORT int execle(const char *path, const char *arg, ...)
 typedef real_posix_spawn_fn spawn_fn;
 
 /* The child inherits the caller's mask, where ours is never blocked: for the moment of the call it is, if the program
- * thinks so. */
+ * thinks so. What the program ignores is really ignored for that moment, too. */
 static void hold_signal(int how)
 {
     uint64_t bit = (uint64_t)1 << (AGENT_SIGNAL - 1);
     if (virtual_mask_blocks())
         sys_call4(SYS_rt_sigprocmask, how, &bit, NULL, 8);
+    virtual_signal_ignore(how == SIG_BLOCK);
 }
 
 static int spawn_with(spawn_fn *real, int search, pid_t *pid, const char *path,
@@ -225,12 +249,14 @@ static int spawn_with(spawn_fn *real, int search, pid_t *pid, const char *path,
     char found[AGENT_PATH_MAX];
     pid_t child = 0;
     enum stream_unsampled why = exec_judge(AT_FDCWD, path, search, found, sizeof found);
-    char **env = EXEC_ENV(envp, takes_agent(why));
+    struct scratch scratch = {0};
+    char **env = EXEC_ENV(envp, takes_agent(why), scratch);
     uint64_t cpu_before =
         agent.engine && !agent.kernel_mode ? clock_read_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
     hold_signal(SIG_BLOCK);
     int rc = real(&child, path, actions, attr, argv, env);
     hold_signal(SIG_UNBLOCK);
+    unmap_scratch(&scratch);
     if (cpu_before)
         sampling_at_return(cpu_before);
     if (pid && rc == 0)
@@ -276,6 +302,11 @@ static pid_t fork_with(real_fork_fn *real)
 }
 
 AGENT_EXPORT pid_t fork(void)
+{
+    return fork_with(REAL(fork));
+}
+
+AGENT_EXPORT pid_t __fork(void)
 {
     return fork_with(REAL(fork));
 }

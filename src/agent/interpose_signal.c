@@ -43,14 +43,14 @@ static int set_other(int sig, const struct sigaction *action, struct sigaction *
         else
             sigdelset(&old->sa_mask, AGENT_SIGNAL);
     }
-    if (rc == 0 && action)
+    if (rc == 0 && action && sys_getpid() == agent.pid)
         remember_mask(sig, sigismember(&action->sa_mask, AGENT_SIGNAL) == 1);
     return rc;
 }
 
 AGENT_EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *old)
 {
-    if (!agent_is_active() || sig < 1 || sig > 64)
+    if (!agent_enter_signals() || sig < 1 || sig > 64)
         return REAL(sigaction)(sig, action, old);
     if (sig != AGENT_SIGNAL)
         return set_other(sig, action, old);
@@ -58,7 +58,10 @@ AGENT_EXPORT int sigaction(int sig, const struct sigaction *action, struct sigac
     if (action)
         wanted = *action; /* old may be the same place */
     virtual_signal_get(&before);
-    if (action)
+    /* A child of vfork has actions of its own, but its parent's memory: it sets them really. Many reset every signal. */
+    if (action && sys_getpid() != agent.pid)
+        REAL(sigaction)(sig, &wanted, NULL);
+    else if (action)
         virtual_signal_set(&wanted);
     if (old)
         *old = before;
@@ -76,16 +79,103 @@ static sighandler_t signal_with(int sig, sighandler_t handler, int flags)
 
 AGENT_EXPORT sighandler_t signal(int sig, sighandler_t handler)
 {
-    if (!agent_is_active() || sig != AGENT_SIGNAL)
+    if (!agent_enter_signals() || sig != AGENT_SIGNAL)
         return REAL(signal)(sig, handler);
     return signal_with(sig, handler, SA_RESTART);
 }
 
 AGENT_EXPORT sighandler_t __sysv_signal(int sig, sighandler_t handler)
 {
-    if (!agent_is_active() || sig != AGENT_SIGNAL)
+    if (!agent_enter_signals() || sig != AGENT_SIGNAL)
         return REAL(__sysv_signal)(sig, handler);
     return signal_with(sig, handler, (int)(SA_RESETHAND | SA_NODEFER));
+}
+
+/* ---- the same by other names, and System V's and BSD's ways, which libc builds from parts we do not see ---- */
+
+AGENT_EXPORT int __sigaction(int sig, const struct sigaction *action, struct sigaction *old)
+{
+    return sigaction(sig, action, old);
+}
+
+AGENT_EXPORT sighandler_t bsd_signal(int sig, sighandler_t handler)
+{
+    return signal(sig, handler);
+}
+
+AGENT_EXPORT sighandler_t ssignal(int sig, sighandler_t handler)
+{
+    return signal(sig, handler);
+}
+
+AGENT_EXPORT sighandler_t sysv_signal(int sig, sighandler_t handler)
+{
+    return __sysv_signal(sig, handler);
+}
+
+static int block_one(int how, int sig, int *was_blocked)
+{
+    sigset_t set, old;
+    if (sigemptyset(&set) < 0 || sigaddset(&set, sig) < 0 || sigprocmask(how, &set, &old) < 0)
+        return -1;
+    *was_blocked = sigismember(&old, sig);
+    return 0;
+}
+
+AGENT_EXPORT int sighold(int sig)
+{
+    int was_blocked;
+    return block_one(SIG_BLOCK, sig, &was_blocked);
+}
+
+AGENT_EXPORT int sigrelse(int sig)
+{
+    int was_blocked;
+    return block_one(SIG_UNBLOCK, sig, &was_blocked);
+}
+
+AGENT_EXPORT int sigignore(int sig)
+{
+    struct sigaction action = {.sa_handler = SIG_IGN};
+    return sigaction(sig, &action, NULL);
+}
+
+AGENT_EXPORT sighandler_t sigset(int sig, sighandler_t disposition)
+{
+    struct sigaction action = {.sa_handler = disposition}, old;
+    int is_hold = disposition == SIG_HOLD, was_blocked;
+    if (disposition == SIG_ERR) {
+        errno = EINVAL;
+        return SIG_ERR;
+    }
+    if (sigaction(sig, is_hold ? NULL : &action, &old) < 0 ||
+        block_one(is_hold ? SIG_BLOCK : SIG_UNBLOCK, sig, &was_blocked) < 0)
+        return SIG_ERR;
+    return was_blocked ? SIG_HOLD : old.sa_handler;
+}
+
+static int mask_by_word(int how, int word)
+{
+    sigset_t set, old;
+    unsigned bits = (unsigned)word, before = 0;
+    sigemptyset(&set);
+    for (int sig = 1; sig <= 32; sig++)
+        if (bits >> (sig - 1) & 1)
+            sigaddset(&set, sig);
+    sigprocmask(how, &set, &old);
+    for (int sig = 1; sig <= 32; sig++)
+        before |= (unsigned)(sigismember(&old, sig) == 1) << (sig - 1);
+    return (int)before;
+}
+
+AGENT_EXPORT int sigblock(int word)
+{
+    return mask_by_word(SIG_BLOCK, word);
+}
+
+AGENT_EXPORT int sigsetmask(int word)
+{
+    return mask_by_word(SIG_SETMASK, word);
 }
 
 /* ---- masks ---- */
@@ -97,6 +187,9 @@ static int change_mask(real_sigprocmask_fn *real, int how, const sigset_t *set, 
     if (set) {
         changed = *set;
         had = sigismember(set, AGENT_SIGNAL) == 1;
+        if (had && sys_getpid() != agent.pid)
+            return real(how, set,
+                        old); /* a child of vfork: its mask is its own, and nothing samples it */
         if (how != SIG_UNBLOCK)
             sigdelset(&changed, AGENT_SIGNAL);
     }
@@ -116,36 +209,31 @@ static int change_mask(real_sigprocmask_fn *real, int how, const sigset_t *set, 
 
 AGENT_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
-    if (!agent_enter())
+    if (!agent_enter_signals())
         return REAL(sigprocmask)(how, set, old);
     return change_mask(REAL(sigprocmask), how, set, old);
 }
 
 AGENT_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
-    if (!agent_enter())
+    if (!agent_enter_signals())
         return REAL(pthread_sigmask)(how, set, old);
     return change_mask(REAL(pthread_sigmask), how, set, old);
 }
 
 AGENT_EXPORT int sigsuspend(const sigset_t *mask)
 {
-    if (!agent_enter())
-        return REAL(sigsuspend)(mask);
-    sigset_t changed = *mask;
-    int blocked = virtual_mask_blocks();
-    /* A pending one that the mask lets through ends the wait at once: its handler runs here. */
-    int ends = virtual_mask_pending() && sigismember(mask, AGENT_SIGNAL) == 0;
-    virtual_mask_set(sigismember(mask, AGENT_SIGNAL) == 1);
-    sigdelset(&changed, AGENT_SIGNAL);
+    struct mask_call call;
+    /* A pending one that the mask lets through ends the wait at once: its handler runs as the mask is set. */
+    int ends =
+        agent_enter_signals() && virtual_mask_pending() && sigismember(mask, AGENT_SIGNAL) == 0;
+    const sigset_t *used = mask_call_begin(&call, mask);
     int rc = -1;
     if (ends)
         errno = EINTR;
     else
-        rc = REAL(sigsuspend)(&changed);
-    int error = errno;
-    virtual_mask_set(blocked);
-    errno = error;
+        rc = REAL(sigsuspend)(used);
+    mask_call_end(&call);
     return rc;
 }
 
@@ -184,17 +272,18 @@ static int wait_for(const sigset_t *set, siginfo_t *info, const struct timespec 
 
 AGENT_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
-    return agent_enter() ? wait_for(set, info, NULL) : REAL(sigwaitinfo)(set, info);
+    return agent_enter_signals() ? wait_for(set, info, NULL) : REAL(sigwaitinfo)(set, info);
 }
 
 AGENT_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
-    return agent_enter() ? wait_for(set, info, timeout) : REAL(sigtimedwait)(set, info, timeout);
+    return agent_enter_signals() ? wait_for(set, info, timeout)
+                                 : REAL(sigtimedwait)(set, info, timeout);
 }
 
 AGENT_EXPORT int sigwait(const sigset_t *set, int *sig)
 {
-    if (!agent_enter())
+    if (!agent_enter_signals())
         return REAL(sigwait)(set, sig);
     int rc;
     do
@@ -209,7 +298,7 @@ AGENT_EXPORT int sigwait(const sigset_t *set, int *sig)
 AGENT_EXPORT int sigpending(sigset_t *set)
 {
     int rc = REAL(sigpending)(set);
-    if (rc == 0 && agent_enter()) {
+    if (rc == 0 && agent_enter_signals()) {
         if (virtual_mask_pending())
             sigaddset(set, AGENT_SIGNAL);
         else
@@ -222,7 +311,7 @@ AGENT_EXPORT int sigpending(sigset_t *set)
  * read from it can give what is not a sample. That it is readable then is not seen by poll. */
 AGENT_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 {
-    if (!agent_enter())
+    if (!agent_enter_signals())
         return REAL(signalfd)(fd, set, flags);
     sigset_t others = *set;
     sigdelset(&others, AGENT_SIGNAL);

@@ -82,9 +82,14 @@ static void check_engine(struct agent_thread *self)
     if (!self || !agent.engine || sys_getpid() != agent.pid)
         return;
     int rc = agent.engine->check(self);
-    if (rc)
-        account_notice(rc > 0 ? STREAM_NOTICE_REOPENED : STREAM_NOTICE_SILENT,
-                       rc < 0 ? (uint64_t)-rc : 0);
+    if (!rc)
+        return;
+    uint64_t saved;
+    agent_mask_signals(&saved);
+    agent_want_stream();
+    account_notice(rc > 0 ? STREAM_NOTICE_REOPENED : STREAM_NOTICE_SILENT,
+                   rc < 0 ? (uint64_t)-rc : 0);
+    agent_unmask_signals(&saved);
 }
 
 AGENT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,

@@ -110,45 +110,18 @@ LOCK(pthread_mutex_lock, pthread_mutex_trylock, pthread_mutex_t, pthread_mutex_l
 LOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, pthread_rwlock_t, pthread_rwlock_rdlock)
 LOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, pthread_rwlock_t, pthread_rwlock_wrlock)
 
-/* ---- calls with a mask of their own: while they wait the program's idea of our signal is what that mask says ---- */
-
-struct mask_scope {
-    sigset_t changed;
-    int blocked_before;
-};
-
-static const sigset_t *mask_begin(struct mask_scope *scope, const sigset_t *mask)
-{
-    if (!mask || !agent_enter())
-        return mask;
-    scope->blocked_before = virtual_mask_blocks();
-    scope->changed = *mask;
-    virtual_mask_set(sigismember(mask, AGENT_SIGNAL) == 1);
-    if (!agent.engine || !agent.engine->interrupts_calls)
-        sigdelset(&scope->changed, AGENT_SIGNAL);
-    else
-        sigaddset(&scope->changed, AGENT_SIGNAL);
-    return &scope->changed;
-}
-
-static void mask_end(struct mask_scope *scope, const sigset_t *used)
-{
-    int error = errno;
-    if (used == &scope->changed)
-        virtual_mask_set(scope->blocked_before);
-    errno = error;
-}
+/* ---- calls with a mask of their own ---- */
 
 #define MASKED(ret, name, params, args, call)                      \
     AGENT_EXPORT ret name params                                   \
     {                                                              \
         struct wait_scope scope;                                   \
-        struct mask_scope masks;                                   \
-        const sigset_t *used = mask_begin(&masks, mask);           \
+        struct mask_call masks;                                    \
+        const sigset_t *used = mask_call_begin(&masks, mask);      \
         wait_begin(&scope, 0);                                     \
         ret rc = REAL(name) args;                                  \
         wait_end(&scope, STREAM_WAIT_CALL_##call, STREAM_WAIT_IO); \
-        mask_end(&masks, used);                                    \
+        mask_call_end(&masks);                                     \
         return rc;                                                 \
     }
 
@@ -323,6 +296,10 @@ __attribute__((used, visibility("hidden"))) long syscall_noticed(long nr, long a
         return raw_result(-EBADF);
     if (nr == SYS_close_range)
         return close_range((unsigned)a, (unsigned)b, (int)c);
+    if (nr == SYS_execve)
+        return execve((const char *)a, (char *const *)b, (char *const *)c);
+    if (nr == SYS_execveat)
+        return execveat((int)a, (const char *)b, (char *const *)c, (char *const *)d, (int)e);
     if (nr == SYS_seccomp)
         agent_withdraw();
     if (nr == SYS_exit_group)

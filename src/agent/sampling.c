@@ -200,9 +200,31 @@ static __attribute__((noinline)) void take_sample(struct agent_thread *self,
     step_ladder(self, weight);
 }
 
-/* All signals are blocked while it runs (its sa_mask), so it is not entered twice in a thread. */
+/* Has the calling thread libc's thread-local storage? One made by a bare clone() with a block of its own has not: there
+ * is neither an errno nor an agent_self of its own, and whatever lies in their places is the program's. */
+static int has_libc_storage(void)
+{
+#if defined(__x86_64__)
+    uintptr_t tcb, self;
+    __asm__("mov %%fs:0, %0\n\tmov %%fs:16, %1" : "=r"(tcb), "=r"(self));
+    return tcb == self;
+#else
+    return 1; /* nothing in the block tells */
+#endif
+}
+
+/* Is it the thread that the state was made for? Not in a child of vfork or of a bare clone(), nor in a thread of the
+ * latter kind that shares its maker's storage. */
+static int is_own_state(const struct agent_thread *self)
+{
+    return self ? self->tid == (uint32_t)sys_gettid() : sys_getpid() == agent.pid;
+}
+
+/* All signals but SIGBUS are blocked while it runs (its sa_mask), so it is not entered twice in a thread. */
 void sampling_handler(int sig, siginfo_t *info, void *context)
 {
+    if (!has_libc_storage())
+        return;
     int saved_errno = errno;
     struct agent_thread *self = agent_self == AGENT_THREAD_GONE ? NULL : agent_self;
     if (!agent.engine || !agent.engine->owns(info, self)) {
@@ -211,19 +233,22 @@ void sampling_handler(int sig, siginfo_t *info, void *context)
         return;
     }
     uint64_t ticks = agent_now();
-    if (!agent_is_active() || sys_getpid() != agent.pid)
+    if (!agent_is_active() || !is_own_state(self))
         goto out;
     self = thread_self();
     if (!self)
         goto out;
     self->interrupt_count++;
+    virtual_mask_at_interrupt(self, context);
     if (!has_room(context)) {
         self->no_stack_count++;
         goto out;
     }
     agent_want_stream();
     take_sample(self, context, ticks);
-    self->handler_ticks += agent_now() - ticks;
+    uint64_t took = agent_now() - ticks;
+    if (took < agent.handler_max_ticks)
+        self->handler_ticks += took;
 out:
     errno = saved_errno;
 }
@@ -235,7 +260,7 @@ void sampling_at_return(uint64_t cpu_before)
         return;
     uint64_t cpu = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t used = cpu - cpu_before;
-    if (used < sampling_period_ns() / 2)
+    if (used < sampling_period_ns() / 2 || !is_own_state(self))
         return;
     uint64_t saved;
     int truncated;

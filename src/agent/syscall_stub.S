@@ -19,6 +19,10 @@ syscall:
     je 1f
     cmp $SYS_seccomp, %rdi
     je 1f
+    cmp $SYS_execve, %rdi
+    je 1f
+    cmp $SYS_execveat, %rdi
+    je 1f
     mov syscall_real(%rip), %rax
     test %rax, %rax
     je 1f
@@ -42,6 +46,10 @@ syscall:
     cmp x0, #SYS_exit_group
     b.eq 1f
     cmp x0, #SYS_seccomp
+    b.eq 1f
+    cmp x0, #SYS_execve
+    b.eq 1f
+    cmp x0, #SYS_execveat
     b.eq 1f
     adrp x16, syscall_real
     ldr x16, [x16, #:lo12:syscall_real]

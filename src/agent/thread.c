@@ -60,6 +60,7 @@ struct agent_thread *thread_alloc(void)
                                __ATOMIC_RELAXED);
         return NULL;
     }
+    thread->perf_fd = thread->timer_id = -1;
     struct agent_thread *first = __atomic_load_n(&agent.threads, __ATOMIC_RELAXED);
     do
         thread->next = first;
@@ -86,12 +87,14 @@ static void state_reset(struct agent_thread *self, enum stream_thread_origin ori
     self->detach_rounds = 0;
     self->signal_pending = 0;
     self->handler_frame = 0;
+    self->mask_call = NULL;
     self->path.count = 0;
 }
 
 struct agent_thread *thread_attach(struct agent_thread *prepared, enum stream_thread_origin origin)
 {
-    if (agent_self == AGENT_THREAD_GONE || agent.ended)
+    /* A child of vfork that its parent's thread is not known in must not leave its own state there. */
+    if (agent_self == AGENT_THREAD_GONE || agent.ended || sys_getpid() != agent.pid)
         return NULL;
     struct agent_thread *self = prepared ? prepared : thread_alloc();
     if (!self)
@@ -164,14 +167,23 @@ void thread_detach(void)
 
 void thread_forget_all(void)
 {
-    /* Only the forking thread lives on in the child. Its state, and those of the others, go back to the free list;
-     * their pages are the parent's. */
+    /* Only the forking thread lives on in the child. Its state, and those of the others, go back to the free list; their
+     * pages are the parent's file, still mapped here. */
     agent.free_threads = 0;
     agent.next_thread = 0;
     for (struct agent_thread *thread = agent.threads; thread; thread = thread->next) {
-        thread->samples.page = thread->meta.page = NULL;
+        stream_cursor_close(&thread->samples);
+        stream_cursor_close(&thread->meta);
         thread->live = 0;
-        if (thread != agent_self)
-            thread_give_back(thread);
+        if (fds_is_ours(thread->perf_fd)) {
+            fds_release(thread->perf_fd);
+            sys_close(thread->perf_fd);
+        }
+        thread->perf_fd = thread->timer_id = -1;
+        if (thread->own_altstack)
+            sys_munmap(thread->own_altstack, AGENT_ALTSTACK_BYTES);
+        thread->own_altstack = NULL;
+        thread_give_back(thread);
     }
+    agent_self = NULL;
 }

@@ -66,12 +66,18 @@ static void set_real_action(void *handler, unsigned long flags, uint64_t mask,
     sys_call4(SYS_rt_sigaction, AGENT_SIGNAL, &action, old, 8);
 }
 
+static void take_real_action(struct kernel_sigaction *old)
+{
+    set_real_action((void *)sampling_handler, SA_SIGINFO | SA_ONSTACK | SA_RESTART, ~(uint64_t)0,
+                    old);
+}
+
 int virtual_signal_init(void)
 {
+    state.busy = 0; /* a writer in another thread of the parent is not in a forked child */
     if (!agent.signal_ready) {
         struct kernel_sigaction old = {0};
-        set_real_action((void *)sampling_handler, SA_SIGINFO | SA_ONSTACK | SA_RESTART,
-                        ~(uint64_t)0, &old);
+        take_real_action(&old);
         state.user.sa_handler =
             (sighandler_t)old.handler; /* SIG_DFL, or SIG_IGN that was inherited over exec */
         agent.signal_ready = 1;
@@ -150,7 +156,7 @@ static void call_user_handler(int sig, siginfo_t *info, void *context)
 void virtual_signal_deliver(int sig, siginfo_t *info, void *context)
 {
     /* A sample that was already on its way when its timer or event was taken down. */
-    if (info->si_code == SI_TIMER || info->si_code == 6 /* TRAP_PERF */)
+    if (engine_any_owns(info))
         return;
     struct agent_thread *self = agent_is_active() ? thread_self() : NULL;
     int forced = is_forced(info);
@@ -216,6 +222,83 @@ int virtual_mask_take(siginfo_t *out)
     return 1;
 }
 
+/* ---- calls with a mask of their own ---- */
+
+const sigset_t *mask_call_begin(struct mask_call *call, const sigset_t *mask)
+{
+    call->active = call->restore = 0;
+    if (!mask || !agent_enter_signals() || sys_getpid() != agent.pid)
+        return mask;
+    struct agent_thread *self = thread_self();
+    call->active = 1;
+    call->blocked_before = virtual_mask_blocks();
+    call->changed = *mask;
+    virtual_mask_set(sigismember(mask, AGENT_SIGNAL) == 1);
+    if (!agent.engine || !agent.engine->interrupts_calls)
+        sigdelset(&call->changed, AGENT_SIGNAL);
+    else
+        sigaddset(&call->changed, AGENT_SIGNAL);
+    if (self) {
+        call->outer = self->mask_call;
+        self->mask_call = call;
+    }
+    return &call->changed;
+}
+
+void mask_call_end(struct mask_call *call)
+{
+    if (!call->active)
+        return;
+    int error = errno;
+    struct agent_thread *self = thread_self();
+    if (self)
+        self->mask_call = call->outer;
+    if (call->restore)
+        sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, &call->before, NULL, 8);
+    virtual_mask_set(call->blocked_before);
+    errno = error;
+}
+
+/* Does the context stand right behind the system call that waits with this mask, cut short by a signal? The registers
+ * still hold its arguments, and one of them is the mask's address (pselect has it in a pair in memory). So the record of
+ * a call that was left by longjmp is not mistaken for one that is being made. */
+static int is_cut_short(const ucontext_t *uc, const struct mask_call *call)
+{
+#if defined(__x86_64__)
+    const greg_t *regs = uc->uc_mcontext.gregs;
+    const uint8_t *code = (const uint8_t *)(uintptr_t)(regs[REG_RIP] - 2);
+    uint64_t mask = (uint64_t)(uintptr_t)&call->changed, sp = (uint64_t)regs[REG_RSP];
+    uint64_t pair = (uint64_t)regs[REG_R9];
+    if (regs[REG_RAX] != -EINTR || sp > mask || code[0] != 0x0f || code[1] != 0x05)
+        return 0;
+    return (uint64_t)regs[REG_RDI] == mask || (uint64_t)regs[REG_R10] == mask ||
+           (uint64_t)regs[REG_R8] == mask ||
+           (pair >= sp && pair < mask && *(const uint64_t *)(uintptr_t)pair == mask);
+#else
+    const uint64_t *regs = (const uint64_t *)uc->uc_mcontext.regs;
+    uint64_t mask = (uint64_t)(uintptr_t)&call->changed, sp = uc->uc_mcontext.sp, pair = regs[5];
+    if (regs[0] != (uint64_t)-EINTR || sp > mask)
+        return 0;
+    return regs[3] == mask || regs[4] == mask || (regs[8] == SYS_rt_sigsuspend) ||
+           (pair >= sp && pair < mask && *(const uint64_t *)(uintptr_t)pair == mask);
+#endif
+}
+
+/* The kernel delivers the signal that ended such a call under the call's mask. When our signal is due at that moment too
+ * it comes first, with all others held back, and would go back to the thread's own mask: the other signal would be left
+ * pending, its handler not run, though the call says EINTR. So we go back to the call's mask, and mask_call_end does the
+ * rest. */
+void virtual_mask_at_interrupt(struct agent_thread *self, void *context)
+{
+    ucontext_t *uc = context;
+    struct mask_call *call = self->mask_call;
+    if (!call || !is_cut_short(uc, call))
+        return;
+    bytes_copy(&call->before, &uc->uc_sigmask, 8);
+    bytes_copy(&uc->uc_sigmask, &call->changed, 8);
+    call->restore = 1;
+}
+
 /* ---- exec ---- */
 
 /* The new program inherits the mask and whether the signal is ignored: they are made real for the moment. The engine
@@ -224,8 +307,7 @@ void virtual_signal_before_exec(void)
 {
     uint64_t bit = SIGNAL_BIT(AGENT_SIGNAL);
     sys_call4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
-    if (!(state.user.sa_flags & SA_SIGINFO) && state.user.sa_handler == SIG_IGN)
-        set_real_action((void *)SIG_IGN, 0, 0, NULL);
+    virtual_signal_ignore(1);
     if (virtual_mask_blocks())
         sys_call4(SYS_rt_sigprocmask, SIG_BLOCK, &bit, NULL, 8);
 }
@@ -233,14 +315,32 @@ void virtual_signal_before_exec(void)
 void virtual_signal_after_exec(void)
 {
     uint64_t bit = SIGNAL_BIT(AGENT_SIGNAL);
-    set_real_action((void *)sampling_handler, SA_SIGINFO | SA_ONSTACK | SA_RESTART, ~(uint64_t)0,
-                    NULL);
+    take_real_action(NULL);
     sys_call4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
+}
+
+/* What the child itself has set (interpose_signal.c lets it) stays; our handler stands for what the parent had. */
+void virtual_signal_before_vfork_exec(void)
+{
+    struct kernel_sigaction real = {0};
+    sys_call4(SYS_rt_sigaction, AGENT_SIGNAL, NULL, &real, 8);
+    if (real.handler == (void *)sampling_handler)
+        virtual_signal_ignore(1);
+}
+
+void virtual_signal_ignore(int really)
+{
+    if (state.user.sa_flags & SA_SIGINFO || state.user.sa_handler != SIG_IGN)
+        return;
+    if (really)
+        set_real_action((void *)SIG_IGN, 0, 0, NULL);
+    else
+        take_real_action(NULL);
 }
 
 /* ---- alternate stacks ---- */
 
-enum { SMALL_STACK = 128 * 1024, ALTSTACK_BYTES = 64 * 1024 };
+enum { SMALL_STACK = 128 * 1024 };
 
 /* A thread with a small stack cannot carry the kernel's signal frame (3.4 KiB with AVX-512) and our handler. It gets an
  * alternate stack, large enough for handlers of the program that ask for one and would now run on ours. */
@@ -250,13 +350,13 @@ void virtual_altstack_install(struct agent_thread *self, size_t stack_bytes)
     if (stack_bytes >= SMALL_STACK || sys_call2(SYS_sigaltstack, NULL, &old) < 0 ||
         !(old.ss_flags & SS_DISABLE))
         return;
-    void *base =
-        sys_mmap(NULL, ALTSTACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *base = sys_mmap(NULL, AGENT_ALTSTACK_BYTES, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (sys_is_error(base))
         return;
-    stack_t ours = {.ss_sp = base, .ss_size = ALTSTACK_BYTES};
+    stack_t ours = {.ss_sp = base, .ss_size = AGENT_ALTSTACK_BYTES};
     if (sys_call2(SYS_sigaltstack, &ours, NULL) < 0)
-        sys_munmap(base, ALTSTACK_BYTES);
+        sys_munmap(base, AGENT_ALTSTACK_BYTES);
     else
         self->own_altstack = base;
 }
@@ -265,11 +365,11 @@ void virtual_altstack_remove(void *altstack)
 {
     stack_t off = {.ss_flags = SS_DISABLE};
     sys_call2(SYS_sigaltstack, &off, NULL);
-    sys_munmap(altstack, ALTSTACK_BYTES);
+    sys_munmap(altstack, AGENT_ALTSTACK_BYTES);
 }
 
 int virtual_altstack_restore(struct agent_thread *self)
 {
-    stack_t ours = {.ss_sp = self->own_altstack, .ss_size = ALTSTACK_BYTES};
+    stack_t ours = {.ss_sp = self->own_altstack, .ss_size = AGENT_ALTSTACK_BYTES};
     return (int)sys_call2(SYS_sigaltstack, &ours, NULL);
 }

@@ -17,6 +17,19 @@ void virtual_mask_set(int blocks);
 /* Takes the pending one: 1 and *out, or 0. */
 int virtual_mask_take(siginfo_t *out);
 
+/* Around a call that waits under a mask of its own (pselect, sigsuspend): meanwhile the program's idea of our signal is
+ * what that mask says. Returns the mask to give to the call: NULL for NULL. */
+struct mask_call {
+    sigset_t changed;
+    sigset_t before; /* the thread's real mask, when a sample had to change it (restore) */
+    struct mask_call *outer;
+    int active;
+    int blocked_before;
+    int restore;
+};
+const sigset_t *mask_call_begin(struct mask_call *call, const sigset_t *mask);
+void mask_call_end(struct mask_call *call);
+
 /* Puts our own alternate stack back after the program disabled its own. */
 int virtual_altstack_restore(struct agent_thread *self);
 

@@ -4,15 +4,12 @@
 #include "core/bytes.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 /* ---- the jobserver: MAKEFLAGS or CARGO_MAKEFLAGS say --jobserver-auth=R,W or =fifo:PATH ---- */
 
 static struct {
-    uint32_t known; /* the environment was read (atomic) */
-    int fd;         /* -1: none */
-    const char *fifo;
+    int fd;                    /* -1: none */
+    char fifo[AGENT_PATH_MAX]; /* "": none */
 } jobserver = {.fd = -1};
 
 static void read_jobserver(const char *flags)
@@ -23,45 +20,40 @@ static void read_jobserver(const char *flags)
         if (!at)
             continue;
         at += bytes_length(keys[i]);
-        if (text_starts(at, "fifo:"))
-            jobserver.fifo = at + 5;
-        else if (*at >= '0' && *at <= '9')
+        if (text_starts(at, "fifo:")) {
+            size_t length = 0;
+            for (at += 5; at[length] && at[length] != ' ' && length < sizeof jobserver.fifo - 1;)
+                length++;
+            bytes_copy(jobserver.fifo, at, length);
+            jobserver.fifo[length] = 0;
+        } else if (*at >= '0' && *at <= '9') {
             jobserver.fd = (int)text_to_u64(&at);
+        }
         return;
     }
 }
 
-static void know_jobserver(void)
+void waits_init(char *const envp[])
 {
-    if (__atomic_load_n(&jobserver.known, __ATOMIC_ACQUIRE))
-        return;
-    for (char **env = environ; env && *env; env++)
-        if (text_starts(*env, "MAKEFLAGS=") || text_starts(*env, "CARGO_MAKEFLAGS=") ||
-            text_starts(*env, "MFLAGS="))
-            read_jobserver(*env);
-    __atomic_store_n(&jobserver.known, 1, __ATOMIC_RELEASE);
+    for (; envp && *envp; envp++)
+        if (text_starts(*envp, "MAKEFLAGS=") || text_starts(*envp, "CARGO_MAKEFLAGS=") ||
+            text_starts(*envp, "MFLAGS="))
+            read_jobserver(*envp);
 }
 
 /* A client may have duplicated the descriptor: the pipe itself is compared. */
-static int is_jobserver(int fd)
+int wait_is_jobserver(int fd)
 {
     struct stat a, b;
-    know_jobserver();
-    if (fd < 0 || (jobserver.fd < 0 && !jobserver.fifo) || sys_fstat(fd, &a) < 0 ||
+    if (fd < 0 || (jobserver.fd < 0 && !jobserver.fifo[0]) || sys_fstat(fd, &a) < 0 ||
         !S_ISFIFO(a.st_mode))
         return 0;
     if (fd == jobserver.fd)
         return 1;
     if (jobserver.fd >= 0)
         return sys_fstat(jobserver.fd, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
-    char path[AGENT_PATH_MAX];
-    size_t length = 0;
-    while (jobserver.fifo[length] && jobserver.fifo[length] != ' ' && length < sizeof path - 1)
-        length++;
-    bytes_copy(path, jobserver.fifo, length);
-    path[length] = 0;
-    return sys_call4(SYS_newfstatat, AT_FDCWD, path, &b, 0) == 0 && a.st_ino == b.st_ino &&
-           a.st_dev == b.st_dev;
+    return sys_call4(SYS_newfstatat, AT_FDCWD, jobserver.fifo, &b, 0) == 0 &&
+           a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
 /* ---- the scope ---- */
@@ -155,7 +147,7 @@ void wait_end_fd(struct wait_scope *scope, enum stream_wait_call call, int fd, u
     uint64_t end;
     if (wait_is_long(scope, &end)) {
         struct agent_thread *self = thread_self();
-        int is_job = size <= 1 && is_jobserver(fd);
+        int is_job = size <= 1 && wait_is_jobserver(fd);
         if (self)
             store_wait(self, scope, end, call, is_job ? STREAM_WAIT_JOBSERVER : STREAM_WAIT_IO);
     }

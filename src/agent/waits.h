@@ -14,6 +14,12 @@ struct wait_scope {
     uint8_t held;
 };
 
+/* Reads from the environment which jobserver there is. Once, at the start, before the program can change it. */
+void waits_init(char *const envp[]);
+
+/* Is this descriptor the jobserver's pipe? */
+int wait_is_jobserver(int fd);
+
 /* Around the real call. `large`: it may spend CPU time in the kernel, so where that is not interrupted a sample is taken
  * at its return. errno is kept. */
 void wait_begin(struct wait_scope *scope, int large);

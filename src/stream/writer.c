@@ -95,8 +95,6 @@ static int next_page(struct stream *stream, struct stream_cursor *cur, uint32_t 
     uint32_t size = cur->next_size ? cur->next_size : STREAM_PAGE_MIN;
     while (size < STREAM_PAGE_MAX && size - STREAM_PAGE_HEADER_BYTES < need)
         size *= 2;
-    if (size - STREAM_PAGE_HEADER_BYTES < need)
-        return -1;
     uint64_t offset = 0;
     void *map = NULL;
     int rc = claim_stretch(&stream->file, size, &offset, &map);
@@ -140,8 +138,10 @@ int stream_append(struct stream *stream, struct stream_cursor *cur, uint32_t typ
     for (size_t i = 0; i < count; i++)
         size += pieces[i].size;
     size = (size + 7) & ~(size_t)7;
-    if (size / 8 > UINT16_MAX)
+    if (size > STREAM_PAGE_MAX - STREAM_PAGE_HEADER_BYTES) {
+        count_loss(stream, -EMSGSIZE);
         return -1;
+    }
     struct stream_record *rec = stream_reserve(stream, cur, (uint32_t)size, now);
     if (!rec)
         return -1;
@@ -221,7 +221,9 @@ void stream_void_page(struct stream_page *page)
 
 void stream_cursor_close(struct stream_cursor *cur)
 {
-    if (cur->page)
-        sys_munmap(cur->page, cur->size);
+    /* Forgotten first: a fork by another thread in between must not leave the child a page that is not mapped. */
+    uint8_t *page = cur->page;
     cur->page = NULL;
+    if (page)
+        sys_munmap(page, cur->size);
 }
