@@ -1,0 +1,467 @@
+#include "profile/schema.h"
+
+#include <string.h>
+
+#define TEXT(place, since, name, meaning)            \
+    {                                                \
+        name, SCHEMA_TEXT, place, since, "", meaning \
+    }
+#define SECONDS(place, since, name, meaning)            \
+    {                                                   \
+        name, SCHEMA_DOUBLE, place, since, "s", meaning \
+    }
+#define NUMBER(place, since, name, unit, meaning)        \
+    {                                                    \
+        name, SCHEMA_DOUBLE, place, since, unit, meaning \
+    }
+#define COUNT(place, since, name, meaning)             \
+    {                                                  \
+        name, SCHEMA_BIGINT, place, since, "", meaning \
+    }
+#define BYTES(place, since, name, meaning)                  \
+    {                                                       \
+        name, SCHEMA_BIGINT, place, since, "bytes", meaning \
+    }
+#define YES_NO(place, since, name, meaning)             \
+    {                                                   \
+        name, SCHEMA_BOOLEAN, place, since, "", meaning \
+    }
+#define ROWS(place, since, name, table, meaning)        \
+    {                                                   \
+        name, SCHEMA_LIST, place, since, table, meaning \
+    }
+#define BOTH  SCHEMA_IN_BOTH
+#define TABLE SCHEMA_IN_TABLE
+#define JSON  SCHEMA_IN_REPORT
+
+#define RUN_ID TEXT(TABLE, 5, "run_id", "of the recording: names it in all tables")
+
+static const struct schema_column session_columns[] = {
+    RUN_ID,
+    {"started_at", SCHEMA_TIMESTAMP, BOTH, 1, "", "when the command was started, UTC"},
+    SECONDS(BOTH, 1, "elapsed_s", "from the start of the command to its end"),
+    TEXT(BOTH, 1, "command", "the command line, quoted for a shell"),
+    TEXT(JSON, 1, "directory", "the recording that was read"),
+    TEXT(BOTH, 1, "tool", "what recorded: lamella, or the tool of an imported file"),
+    TEXT(BOTH, 1, "tool_version", "its version"),
+    TEXT(TABLE, 4, "compiler_version", "of the compiler that most units were made with"),
+    TEXT(TABLE, 4, "compiler_commit", "its commit"),
+    TEXT(TABLE, 4, "llvm_version", "its LLVM"),
+    TEXT(BOTH, 1, "host", "the machine's name; absent when it was redacted"),
+    TEXT(TABLE, 4, "profile", "of the build: dev, release, ..."),
+    COUNT(TABLE, 4, "jobs", "how many units the build tool runs at once"),
+    TEXT(TABLE, 5, "ci", "the continuous integration service it ran in"),
+    YES_NO(BOTH, 1, "complete", "the launcher saw the end of the command"),
+    COUNT(BOTH, 1, "exit_code", "of the command; 128 + n when signal n ended it"),
+    COUNT(JSON, 1, "cores", "processors that the command could use"),
+    TEXT(BOTH, 1, "engine", "how samples were taken: sigtrap, thread_perf, cpu_timer, none"),
+    NUMBER(BOTH, 1, "rate_hz", "hz",
+           "samples a second of CPU time of a thread; with rate_auto the first step"),
+    YES_NO(JSON, 1, "rate_auto", "the rate steps down as a process ages"),
+    YES_NO(BOTH, 1, "kernel_mode", "time in the kernel is interrupted too"),
+    COUNT(BOTH, 1, "units", "compilations, links and build-script runs"),
+    COUNT(TABLE, 5, "units_withheld", "units left out of what was sent"),
+    COUNT(JSON, 1, "processes", "program images that ran, sampled or not"),
+    COUNT(JSON, 1, "threads", "threads of sampled processes"),
+    NUMBER(JSON, 1, "cores_used", "",
+           "CPU time that the kernel charged to all processes, over elapsed_s"),
+    COUNT(BOTH, 1, "peak_threads", "most threads that were working at once"),
+    SECONDS(BOTH, 1, "serial_tail_s",
+            "at the end of the run, how long never more than one thread was working"),
+    SECONDS(
+        JSON, 1,
+        "handler_s", "CPU time spent in the sampling handler: part of the CPU time of the threads it interrupted"),
+    SECONDS(TABLE, 4, "critical_path_s", "the longest chain of units that had to wait for each other"),
+    SECONDS(TABLE, 1, "sampled_cpu_s", "see coverage"),
+    SECONDS(TABLE, 1, "late_cpu_s", "see coverage"),
+    SECONDS(TABLE, 1, "startup_cpu_s", "see coverage"),
+    SECONDS(TABLE, 1, "tail_cpu_s", "see coverage"),
+    SECONDS(TABLE, 1, "unsampled_cpu_s", "see coverage"),
+    SECONDS(TABLE, 1, "process_cpu_s", "see coverage"),
+    NUMBER(TABLE, 1, "coverage", "1", "see coverage, ratio"),
+    SECONDS(TABLE, 1, "sampled_span_s", "see coverage"),
+    COUNT(TABLE, 1, "samples", "see coverage"),
+    COUNT(TABLE, 1, "lost_samples", "see coverage"),
+    COUNT(TABLE, 3, "lost_events", "events that an imported file says were lost"),
+    COUNT(TABLE, 1, "frames", "see coverage"),
+    COUNT(TABLE, 1, "unresolved_frames", "see coverage"),
+    COUNT(TABLE, 1, "samples_without_symbols", "see coverage"),
+    COUNT(TABLE, 1, "truncated_stacks", "see coverage"),
+    COUNT(TABLE, 1, "units_unseen", "see coverage"),
+    NUMBER(TABLE, 5, "cpu_busy_mean", "",
+           "processors of the machine that were busy, mean over the run"),
+    NUMBER(TABLE, 5, "loadavg_mean", "", "mean of load1"),
+    TEXT(TABLE, 5, "machine_id", "of the machine, hashed"),
+    TEXT(TABLE, 5, "client", "who sent it"),
+    COUNT(TABLE, 5, "schema", "version of these tables"),
+};
+
+static const struct schema_column coverage_columns[] = {
+    SECONDS(JSON, 1, "sampled_cpu_s",
+            "CPU time that samples stand for, those at the return of a long call included"),
+    SECONDS(JSON, 1, "process_cpu_s",
+            "CPU time that the kernel charged to the command and all its descendants that ended"),
+    NUMBER(JSON, 1, "ratio", "1", "coverage: sampled_cpu_s over process_cpu_s"),
+    SECONDS(JSON, 1, "late_cpu_s",
+            "part of sampled_cpu_s that is not known to be spent where its stack points"),
+    SECONDS(JSON, 1, "startup_cpu_s",
+            "used from exec to the start of the sampler, by sampled processes"),
+    SECONDS(JSON, 1, "tail_cpu_s", "used after the sampler's end, by sampled processes"),
+    SECONDS(JSON, 1, "unsampled_cpu_s", "used by processes that were not sampled"),
+    SECONDS(JSON, 1, "unaccounted_cpu_s",
+            "of process_cpu_s, what none of the above holds; samples, startup, tail and unsampled "
+            "processes account for the rest"),
+    SECONDS(JSON, 1, "running_cpu_s",
+            "used by processes that still ran at the end, which the kernel had not charged yet"),
+    COUNT(JSON, 1, "expected_samples", "CPU time of sampled threads over the period in force"),
+    COUNT(JSON, 1, "samples", "taken"),
+    COUNT(JSON, 1, "at_return_samples",
+          "of these, stored at the return of a long system call and not by an interrupt"),
+    COUNT(JSON, 1, "merged_samples",
+          "whole periods that the kernel merged into other samples; their time is in those"),
+    COUNT(JSON, 1, "lost_samples",
+          "that could not be stored (no space on the disk, a file-size limit)"),
+    COUNT(JSON, 1, "truncated_stacks",
+          "samples whose stack does not reach the thread's first function"),
+    COUNT(JSON, 1, "frames", "different frames"),
+    COUNT(JSON, 1, "unresolved_frames", "of these, without a name"),
+    COUNT(JSON, 1, "samples_without_symbols",
+          "samples whose place was decided by a module that has no symbols"),
+    COUNT(JSON, 1, "units_unseen", "units in whose processes no sample was taken"),
+    SECONDS(JSON, 1, "sampled_span_s", "from the first sampled process's start to the last sample"),
+    SECONDS(JSON, 1, "elapsed_s", "see session"),
+    COUNT(JSON, 1, "streams", "stream files read"),
+    COUNT(JSON, 1, "damaged_streams", "of these, in which something could not be read"),
+};
+
+static const struct schema_column machine_columns[] = {
+    RUN_ID,
+    TEXT(TABLE, 5, "machine_id", "hashed"),
+    TEXT(TABLE, 5, "cpu_model", "as the processor calls itself"),
+    COUNT(TABLE, 5, "cores", "processors"),
+    BYTES(TABLE, 5, "mem_bytes", "memory"),
+    TEXT(TABLE, 5, "kernel", "version"),
+    TEXT(TABLE, 5, "os", "distribution"),
+    TEXT(TABLE, 5, "arch", "x86_64, aarch64"),
+    TEXT(TABLE, 5, "virt", "what it runs in; none"),
+};
+
+static const struct schema_column environment_columns[] = {
+    RUN_ID,
+    TEXT(TABLE, 5, "key", "a setting that moves compile time"),
+    TEXT(TABLE, 5, "value", "scrubbed of names and paths"),
+};
+
+static const struct schema_column class_columns[] = {
+    RUN_ID,
+    TEXT(TABLE, 5, "class_id", "hash of the other columns but the toolchain"),
+    TEXT(TABLE, 5, "package", "name"),
+    TEXT(TABLE, 5, "version", "of the package"),
+    TEXT(TABLE, 5, "source", "registry, path, git"),
+    TEXT(TABLE, 5, "features", "switched on, sorted"),
+    TEXT(TABLE, 5, "profile", "of the build"),
+    TEXT(TABLE, 5, "flags", "that move compile time"),
+    TEXT(TABLE, 5, "target", "triple"),
+    TEXT(TABLE, 5, "dep_class_ids", "of what it depends on, sorted"),
+    TEXT(TABLE, 5, "cone_class_ids", "of all below it, sorted"),
+};
+
+static const struct schema_column unit_columns[] = {
+    RUN_ID,
+    TEXT(BOTH, 1, "unit", "its name for people: 'serde 1.0.1 (lib)'"),
+    TEXT(TABLE, 5, "class_id", "of the class of compilations it belongs to"),
+    TEXT(BOTH, 1, "kind", "rustc, cc, assemble, link, build_script"),
+    TEXT(BOTH, 1, "crate", "name of the crate"),
+    TEXT(BOTH, 1, "package", "name of the package, from the path"),
+    TEXT(BOTH, 1, "version", "of the package, from the path"),
+    TEXT(BOTH, 1, "crate_type", "lib, bin, proc-macro, ..."),
+    TEXT(BOTH, 1, "mode", "build, check, test, run-custom-build, ..."),
+    TEXT(BOTH, 1, "language", "rust, c, c++, assembly"),
+    TEXT(JSON, 1, "edition", "of the language"),
+    TEXT(JSON, 1, "target", "triple; absent: the host"),
+    TEXT(JSON, 1, "opt_level", "optimisation"),
+    TEXT(JSON, 1, "codegen_units", "as asked for"),
+    TEXT(JSON, 1, "lto", "kind of link-time optimisation"),
+    TEXT(JSON, 1, "debug_info", "level"),
+    TEXT(JSON, 1, "incremental", "directory of the incremental cache; absent: none"),
+    TEXT(JSON, 1, "features", "switched on"),
+    TEXT(JSON, 1, "metadata", "cargo's -C metadata: tells two builds of a crate apart"),
+    TEXT(JSON, 1, "source", "the first source file"),
+    TEXT(JSON, 1, "output", "what it writes"),
+    TEXT(TABLE, 4, "reason", "why it was built"),
+    TEXT(TABLE, 4, "capture", "clean, cached, incremental"),
+    COUNT(BOTH, 1, "pid", "of its process"),
+    COUNT(BOTH, 1, "exit_code", "of its process; null when a signal ended it or nobody said"),
+    YES_NO(JSON, 1, "sampled", "samples were taken"),
+    SECONDS(BOTH, 1, "start_s", "when its process began"),
+    SECONDS(BOTH, 1, "end_s", "when its process ended"),
+    SECONDS(BOTH, 1, "wall_s", "end minus start"),
+    SECONDS(BOTH, 1, "cpu_s",
+            "CPU time of all its threads, as the kernel charged it, without child processes"),
+    SECONDS(BOTH, 1, "user_s", "of that, outside of the kernel"),
+    SECONDS(BOTH, 1, "sys_s", "of that, in the kernel"),
+    BYTES(BOTH, 1, "max_rss_bytes", "its peak resident memory"),
+    COUNT(BOTH, 1, "minor_faults", "page faults without I/O"),
+    COUNT(BOTH, 1, "major_faults", "page faults with I/O"),
+    COUNT(BOTH, 1, "switches_voluntary", "times it gave a processor away"),
+    COUNT(BOTH, 1, "switches_forced", "times a processor was taken from it"),
+    COUNT(JSON, 1, "blocks_in", "blocks of 512 bytes read from storage"),
+    COUNT(JSON, 1, "blocks_out", "blocks of 512 bytes written to storage"),
+    SECONDS(JSON, 1, "lifetime_s", "sum of its threads' lifetimes; the next four add up to it"),
+    SECONDS(BOTH, 1, "run_s", "thread-seconds on a processor"),
+    SECONDS(BOTH, 1, "core_wait_s", "thread-seconds ready to run, waiting for a processor"),
+    SECONDS(BOTH, 1, "blocked_s",
+            "thread-seconds waiting for something else: the waits, and the residual"),
+    SECONDS(BOTH, 1, "residual_s", "of blocked_s, what no wait of a known kind explains"),
+    COUNT(JSON, 1, "samples", "taken in it"),
+    SECONDS(JSON, 1, "sampled_cpu_s", "CPU time that they stand for"),
+    SECONDS(JSON, 1, "late_cpu_s", "see coverage"),
+    ROWS(JSON, 1, "phases", "phases", "where its CPU time went"),
+    ROWS(JSON, 1, "waits", "waits", "what its threads waited for, by kind"),
+    SECONDS(TABLE, 4, "cargo_frontend_s", "cargo's section, wall clock"),
+    SECONDS(TABLE, 4, "cargo_codegen_s", "cargo's section, wall clock"),
+    SECONDS(TABLE, 4, "cargo_link_s", "cargo's section, wall clock"),
+    SECONDS(TABLE, 4, "rmeta_s", "when its metadata was there, after its start"),
+    COUNT(TABLE, 4, "unblocked", "units that could start when it ended"),
+};
+
+static const struct schema_column unit_dep_columns[] = {
+    RUN_ID,
+    TEXT(TABLE, 4, "unit", "that waits"),
+    TEXT(TABLE, 4, "dep", "that it waits for"),
+    TEXT(TABLE, 4, "kind", "metadata, object, link, run"),
+};
+
+static const struct schema_column unit_flag_columns[] = {
+    RUN_ID,
+    TEXT(TABLE, 4, "unit", ""),
+    TEXT(TABLE, 4, "flag", "name"),
+    TEXT(TABLE, 4, "value", ""),
+};
+
+static const struct schema_column segment_columns[] = {
+    TEXT(JSON, 1, "segment", "frontend, backend, link, process, wait, unknown"),
+    COUNT(JSON, 1, "samples", "taken in it"),
+    SECONDS(JSON, 1, "cpu_s", "CPU time that they stand for"),
+    SECONDS(JSON, 1, "late_cpu_s", "see coverage"),
+    NUMBER(JSON, 1, "share", "1", "of the CPU time of all samples"),
+};
+
+static const struct schema_column phase_columns[] = {
+    RUN_ID,
+    TEXT(TABLE, 1, "unit", "it belongs to"),
+    TEXT(BOTH, 1,
+         "role", "of the thread: serial, opt, codegen, lto, copy, coordinator, process, other (in units only)"),
+    TEXT(BOTH, 1, "cgu", "codegen unit of the thread (in units only)"),
+    TEXT(BOTH, 1, "segment", "first level"),
+    TEXT(BOTH, 1, "phase", "second level"),
+    TEXT(BOTH, 1,
+         "detail", "third level; null: none claimed it; unresolved: the module that decides it has no symbols"),
+    COUNT(BOTH, 1, "samples", "taken in it"),
+    SECONDS(BOTH, 1, "cpu_s", "CPU time that they stand for"),
+    SECONDS(BOTH, 1, "late_cpu_s", "see coverage"),
+    NUMBER(JSON, 1, "share", "1", "of the CPU time of all samples (not in units)"),
+};
+
+static const struct schema_column role_columns[] = {
+    TEXT(JSON, 1, "role", "what the threads are there for"),
+    COUNT(JSON, 1, "samples", "taken in them"),
+    SECONDS(
+        JSON, 1,
+        "cpu_s", "CPU time that they stand for. Roles run side by side: nothing here compares to the wall clock"),
+    SECONDS(JSON, 1, "late_cpu_s", "see coverage"),
+};
+
+static const struct schema_column phase_span_columns[] = {
+    RUN_ID,
+    TEXT(TABLE, 2, "unit", "it belongs to"),
+    COUNT(TABLE, 2, "tid", "of the thread"),
+    TEXT(TABLE, 2, "role", "of the thread"),
+    TEXT(TABLE, 2, "cgu", "codegen unit of the thread"),
+    TEXT(TABLE, 2, "segment", "first level"),
+    TEXT(TABLE, 2, "phase", "second level"),
+    SECONDS(TABLE, 2, "start_s", "of the first sample's CPU time"),
+    SECONDS(TABLE, 2, "end_s", "of the last sample"),
+    COUNT(TABLE, 2, "samples", "in a row, without a gap"),
+    SECONDS(TABLE, 2, "cpu_s", "CPU time that they stand for"),
+};
+
+static const struct schema_column wait_columns[] = {
+    RUN_ID,
+    TEXT(TABLE, 1, "unit", "it belongs to"),
+    COUNT(TABLE, 1, "tid", "of the thread"),
+    TEXT(BOTH, 1, "kind", "lock, child, jobserver, io, sleep, other"),
+    COUNT(BOTH, 1, "count", "calls that blocked for a millisecond or more"),
+    SECONDS(BOTH, 1, "seconds", "that they blocked"),
+};
+
+static const struct schema_column timeline_columns[] = {
+    RUN_ID,
+    SECONDS(BOTH, 1, "t_s", "time of the poll"),
+    COUNT(TABLE, 4, "running", "units that ran"),
+    COUNT(TABLE, 4, "waiting", "units that could run and did not"),
+    COUNT(TABLE, 4, "inactive", "units that could not run yet"),
+    COUNT(TABLE, 4, "threads_busy", "threads that were working"),
+    COUNT(JSON, 1, "processes", "of the command, alive"),
+    COUNT(JSON, 1, "threads", "of the command, alive"),
+    NUMBER(JSON, 1, "tree_busy", "", "processors that the command used, mean since the last row"),
+    NUMBER(BOTH, 1, "cpu_busy", "",
+           "processors of the machine that were busy, mean since the last row"),
+    NUMBER(BOTH, 1, "load1", "", "load average of a minute"),
+    NUMBER(BOTH, 1, "psi_cpu", "1",
+           "share of the time since the last row in which something waited for a processor"),
+    NUMBER(BOTH, 1, "psi_io", "1", "the same for I/O"),
+    NUMBER(BOTH, 1, "psi_mem", "1", "the same for memory"),
+    BYTES(BOTH, 1, "rss_bytes", "resident memory of the command's processes"),
+};
+
+static const struct schema_column thread_columns[] = {
+    COUNT(JSON, 1, "pid", "of the process"),
+    COUNT(JSON, 1, "tid", "of the thread"),
+    TEXT(JSON, 1, "name", "the last it had"),
+    TEXT(JSON, 1, "role", "what it is there for"),
+    YES_NO(JSON, 1, "main", "the process's first thread"),
+    SECONDS(JSON, 1, "start_s", "when it began"),
+    SECONDS(JSON, 1, "end_s", "when it ended"),
+    SECONDS(JSON, 1, "cpu_s", "CPU time"),
+    SECONDS(JSON, 1, "lifetime_s", "end minus start; the next three add up to it"),
+    SECONDS(JSON, 1, "run_s", "on a processor"),
+    SECONDS(JSON, 1, "core_wait_s", "ready to run, waiting for a processor"),
+    SECONDS(JSON, 1, "blocked_s", "waiting for something else"),
+    SECONDS(JSON, 1, "residual_s", "of blocked_s, what no wait of a known kind explains"),
+    SECONDS(JSON, 1, "handler_s", "CPU time in the sampling handler"),
+    COUNT(JSON, 1, "samples", "taken"),
+    SECONDS(JSON, 1, "sampled_cpu_s", "CPU time that they stand for"),
+    ROWS(JSON, 1, "waits", "waits", "by kind"),
+};
+
+static const struct schema_column process_columns[] = {
+    RUN_ID,
+    COUNT(BOTH, 1, "pid",
+          "one pid comes several times: an exec begins a new row, and pids are used again"),
+    COUNT(BOTH, 1, "ppid", "the parent's"),
+    TEXT(BOTH, 1, "exe", "path of the program"),
+    TEXT(BOTH, 1, "role", "what kind of program it is: rustc, cc, link, cargo, shell, other, ..."),
+    TEXT(JSON, 1, "unit", "that it is; null: none"),
+    SECONDS(BOTH, 1, "start_s", "when it began"),
+    SECONDS(BOTH, 1, "end_s", "when it ended"),
+    SECONDS(JSON, 1, "wall_s", "end minus start"),
+    SECONDS(BOTH, 1, "cpu_s", "CPU time as the kernel charged it, without child processes"),
+    SECONDS(JSON, 1, "user_s", "of that, outside of the kernel"),
+    SECONDS(JSON, 1, "sys_s", "of that, in the kernel"),
+    BYTES(BOTH, 1, "max_rss_bytes", "peak resident memory"),
+    COUNT(JSON, 1, "minor_faults", "page faults without I/O"),
+    COUNT(JSON, 1, "major_faults", "page faults with I/O"),
+    COUNT(JSON, 1, "switches_voluntary", "times it gave a processor away"),
+    COUNT(JSON, 1, "switches_forced", "times a processor was taken from it"),
+    COUNT(JSON, 1, "blocks_in", "blocks of 512 bytes read from storage"),
+    COUNT(JSON, 1, "blocks_out", "blocks of 512 bytes written to storage"),
+    YES_NO(JSON, 1, "forked", "it began by a fork, and runs its parent's program"),
+    YES_NO(JSON, 1, "running", "it still ran when the recording ended"),
+    YES_NO(BOTH, 1, "sampled", "samples were taken"),
+    TEXT(BOTH, 1, "why_not", "why it was not sampled, in words; null when it was"),
+    TEXT(JSON, 1, "engine", "how it was sampled; null when it was not"),
+    COUNT(BOTH, 1, "exit_code", "null when a signal ended it or nobody said"),
+    COUNT(BOTH, 1, "signal", "that ended it; null when none did"),
+    SECONDS(JSON, 1, "startup_cpu_s", "CPU time from exec to the start of the sampler"),
+    SECONDS(JSON, 1, "tail_cpu_s", "CPU time after the sampler's end"),
+    COUNT(JSON, 1, "samples", "taken"),
+    SECONDS(JSON, 1, "sampled_cpu_s", "CPU time that they stand for"),
+    SECONDS(JSON, 1, "late_cpu_s", "see coverage"),
+    COUNT(JSON, 1, "lost", "records that could not be stored"),
+};
+
+static const struct schema_column artifact_columns[] = {
+    RUN_ID,
+    TEXT(TABLE, 4, "unit", "that wrote it"),
+    TEXT(TABLE, 4, "kind", "rmeta, rlib, obj, exe, dwo, ..."),
+    BYTES(TABLE, 4, "bytes", "size"),
+};
+
+static const struct schema_column activity_columns[] = {
+    RUN_ID,
+    TEXT(BOTH, 2, "unit", "it belongs to"),
+    TEXT(BOTH, 2, "kind", "family of the label: Query, GenericActivity, Call, ..."),
+    TEXT(BOTH, 2, "label", "what the event is called"),
+    COUNT(BOTH, 2, "count", "how often"),
+    COUNT(BOTH, 2, "cache_hits", "answers from a cache"),
+    SECONDS(BOTH, 2, "self_s", "active time without what it called"),
+    SECONDS(BOTH, 2, "active_s", "time without waits"),
+    SECONDS(BOTH, 2, "time_s", "wall time, outermost"),
+    SECONDS(BOTH, 2, "blocked_s", "waiting for another thread's answer"),
+    SECONDS(BOTH, 2, "load_s", "loading from the incremental cache"),
+    SECONDS(BOTH, 2, "hashing_s", "hashing for the incremental cache"),
+};
+
+static const struct schema_column finding_columns[] = {
+    TEXT(JSON, 1, "id", "stays the same from version to version"),
+    TEXT(JSON, 1, "severity", "info, warning, ..."),
+    TEXT(JSON, 1, "text", "one sentence for people"),
+    SECONDS(JSON, 1, "seconds", "that it is about"),
+    TEXT(JSON, 1, "unit", "that it is about"),
+};
+
+#define ROW(name, row, key, is_list, since, columns)                              \
+    {                                                                             \
+        name, row, key, is_list, since, columns, sizeof columns / sizeof *columns \
+    }
+
+const struct schema_table schema_tables[] = {
+    ROW("sessions", "recording", "session", 0, 1, session_columns),
+    ROW("coverage", "recording; in tables its columns are part of sessions", "coverage", 0, 1,
+        coverage_columns),
+    ROW("segments", "segment of the whole run", "segments", 1, 1, segment_columns),
+    ROW("phases", "segment, phase and detail of the whole run; in units also by role and codegen unit",
+        "phases", 1, 1, phase_columns),
+    ROW("roles", "thread role", "roles", 1, 1, role_columns),
+    ROW("units", "unit: one compilation, link or build-script run", "units", 1, 1, unit_columns),
+    ROW("waits", "kind of wait, of a unit or a thread", NULL, 1, 1, wait_columns),
+    ROW("activities", "label of an instrumented unit", "activities", 1, 2, activity_columns),
+    ROW("threads", "thread of a sampled process", "threads", 1, 1, thread_columns),
+    ROW("processes", "program image", "processes", 1, 1, process_columns),
+    ROW("timeline", "poll of the machine, ten a second", "timeline", 1, 1, timeline_columns),
+    ROW("findings", "finding", "findings", 1, 1, finding_columns),
+    ROW("phase_spans", "stretch of samples of one thread in one phase", NULL, 1, 2,
+        phase_span_columns),
+    ROW("unit_deps", "unit that another one waits for", NULL, 1, 4, unit_dep_columns),
+    ROW("unit_flags", "flag of a unit", NULL, 1, 4, unit_flag_columns),
+    ROW("artifacts", "file that a unit wrote", NULL, 1, 4, artifact_columns),
+    ROW("machines", "recording", NULL, 1, 5, machine_columns),
+    ROW("environments", "setting of a recording", NULL, 1, 5, environment_columns),
+    ROW("classes", "class of compilations", NULL, 1, 5, class_columns),
+};
+const size_t schema_table_count = sizeof schema_tables / sizeof *schema_tables;
+
+const struct schema_table *schema_table(const char *name)
+{
+    for (size_t i = 0; i < schema_table_count; i++) {
+        if (strcmp(schema_tables[i].name, name) == 0)
+            return &schema_tables[i];
+    }
+    return NULL;
+}
+
+const struct schema_column *schema_column(const struct schema_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->column_count; i++) {
+        if (strcmp(table->columns[i].name, name) == 0)
+            return &table->columns[i];
+    }
+    return NULL;
+}
+
+const struct schema_table *schema_report_part(const char *report_key)
+{
+    for (size_t i = 0; i < schema_table_count; i++) {
+        if (schema_tables[i].report_key && strcmp(schema_tables[i].report_key, report_key) == 0)
+            return &schema_tables[i];
+    }
+    return NULL;
+}
+
+const char *schema_type_name(enum schema_type type)
+{
+    static const char *const names[] = {"text",          "number", "integer",
+                                        "true or false", "time",   "list"};
+    return (size_t)type < sizeof names / sizeof *names ? names[type] : "?";
+}
