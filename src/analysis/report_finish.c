@@ -42,8 +42,10 @@ static uint64_t known(uint64_t ns)
 
 static uint64_t rest_of(const struct report_process *process)
 {
-    uint64_t parts = process->amount.cpu_ns + process->amount.late_ns + known(process->startup_ns) + known(process->tail_ns);
-    return process->cpu_ns != PROFILE_UNKNOWN && process->cpu_ns > parts ? process->cpu_ns - parts : 0;
+    uint64_t parts = process->amount.cpu_ns + process->amount.late_ns + known(process->startup_ns) +
+                     known(process->tail_ns);
+    return process->cpu_ns != PROFILE_UNKNOWN && process->cpu_ns > parts ? process->cpu_ns - parts
+                                                                         : 0;
 }
 
 static void sum_coverage(struct report_state *state)

@@ -57,7 +57,8 @@ static int parse_top(void *target, const char *text, struct lam_error *err)
     return LAM_OK;
 }
 
-static int write_text(const struct report *report, const struct report_settings *set, struct lam_error *err)
+static int write_text(const struct report *report, const struct report_settings *set,
+                      struct lam_error *err)
 {
     struct strbuf text = {0};
     struct term term = term_of(stdout);
@@ -71,7 +72,8 @@ static int write_text(const struct report *report, const struct report_settings 
     return rc;
 }
 
-static int write_report(const struct report *report, const struct report_settings *set, struct lam_error *err)
+static int write_report(const struct report *report, const struct report_settings *set,
+                        struct lam_error *err)
 {
     if (set->format != FORMAT_JSON)
         return write_text(report, set, err);
@@ -84,7 +86,8 @@ static int write_report(const struct report *report, const struct report_setting
     return rc;
 }
 
-static int read_and_write(const struct report_settings *set, struct classifier *cls, struct lam_error *err)
+static int read_and_write(const struct report_settings *set, struct classifier *cls,
+                          struct lam_error *err)
 {
     struct symbols *symbols = NULL;
     struct symbol_names names = {0};
@@ -98,7 +101,8 @@ static int read_and_write(const struct report_settings *set, struct classifier *
         rc = LAM_OK;
     }
     names.symbols = symbols;
-    struct report_options options = {.cls = cls, .names = symbol_names_frames(&names), .read_files = true};
+    struct report_options options = {
+        .cls = cls, .names = symbol_names_frames(&names), .read_files = true};
     if (rc == LAM_OK)
         rc = report_open(&report, &options, err);
     if (rc == LAM_OK) {
@@ -117,7 +121,8 @@ static int read_and_write(const struct report_settings *set, struct classifier *
 
 static int run_report(struct report_settings *set, struct lam_error *err)
 {
-    struct classifier_options options = {.files = set->markers.items, .file_count = set->markers.count};
+    struct classifier_options options = {.files = set->markers.items,
+                                         .file_count = set->markers.count};
     struct classifier *cls;
     if (set->view.unit || set->format == FORMAT_JSON)
         set->top = set->has_top ? set->top : 0;
@@ -164,7 +169,8 @@ int cmd_report(int argc, char **argv)
         {.long_name = "unit",
          .short_name = 'u',
          .arg_name = "NAME",
-         .help = "only the units called so (part of a name, or a pattern with * and ?), with details and waits",
+         .help = "only the units called so (part of a name, or a pattern with * and ?), with "
+                 "details and waits",
          .kind = OPTION_TEXT,
          .target = &set.view.unit},
         {.long_name = "markers",
@@ -178,7 +184,8 @@ int cmd_report(int argc, char **argv)
     const struct option_spec spec = {
         .command = "lamella report",
         .operands = "RECORDING",
-        .about = "Says where the time of a recording went: how much of it was seen, which phases and units took it, what "
+        .about = "Says where the time of a recording went: how much of it was seen, which phases "
+                 "and units took it, what "
                  "could not be sampled, and what stands out. Shares are of CPU time.",
         .example = "lamella report build.lamella\n"
                    "lamella report --unit serde build.lamella\n"
