@@ -17,12 +17,16 @@ static uint64_t tick_ns(void)
     return (uint64_t)res.tv_sec * 1000000000u + (uint64_t)res.tv_nsec;
 }
 
-static int set_timer(int id, uint64_t period_ns)
+static struct timespec timespec_of(uint64_t ns)
 {
-    struct itimerspec when;
-    when.it_interval.tv_sec = (time_t)(period_ns / 1000000000u);
-    when.it_interval.tv_nsec = (long)(period_ns % 1000000000u);
-    when.it_value = when.it_interval;
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
+                             .tv_nsec = (long)(ns % 1000000000u)};
+}
+
+static int set_timer(int id, uint64_t first_ns, uint64_t period_ns)
+{
+    struct itimerspec when = {.it_interval = timespec_of(period_ns),
+                              .it_value = timespec_of(first_ns)};
     return (int)sys_call4(SYS_timer_settime, id, 0, &when, 0);
 }
 
@@ -45,7 +49,11 @@ static int thread_start(struct agent_thread *self)
         self->timer_id = -1;
         return rc;
     }
-    return set_timer(self->timer_id, agent.period_ns[self->level]);
+    /* The first one after a random part of a period: threads and processes that are alike and hardly longer than one would
+     * else all be looked at in the same place. */
+    uint64_t period = agent.period_ns[self->level];
+    uint64_t random = (agent_now() ^ (uint64_t)self->tid << 32) * 0x9e3779b97f4a7c15u >> 20;
+    return set_timer(self->timer_id, 1 + random % period, period);
 }
 
 static void thread_end(struct agent_thread *self)
@@ -73,7 +81,7 @@ static void set_level(struct agent_thread *self, uint32_t old_level, uint32_t le
 {
     (void)old_level;
     if (self->timer_id >= 0)
-        set_timer(self->timer_id, agent.period_ns[level]);
+        set_timer(self->timer_id, agent.period_ns[level], agent.period_ns[level]);
 }
 
 static void set_all(uint64_t period_ns)
@@ -81,7 +89,7 @@ static void set_all(uint64_t period_ns)
     for (struct agent_thread *thread = __atomic_load_n(&agent.threads, __ATOMIC_ACQUIRE); thread;
          thread = thread->next)
         if (__atomic_load_n(&thread->live, __ATOMIC_ACQUIRE) && thread->timer_id >= 0)
-            set_timer(thread->timer_id, period_ns);
+            set_timer(thread->timer_id, period_ns, period_ns);
 }
 
 static void pause_all(void)

@@ -182,20 +182,31 @@ static int has_room(const ucontext_t *context)
     return here - base >= SIGNAL_STACK_NEED;
 }
 
+/* A sample that lies on a system call came at the call's return. It stands for the periods that ran out during the call;
+ * what was used behind the last of them belongs to the next sample, as in user mode. Taken whole, each long call would
+ * be charged half a period too much. */
+static uint64_t weight_of(uint64_t used, uint16_t flags)
+{
+    uint64_t period = sampling_period_ns();
+    if (!(flags & STREAM_SAMPLE_KERNEL) || !agent.kernel_mode || !period || used < period)
+        return used;
+    return used - used % period;
+}
+
 static __attribute__((noinline)) void take_sample(struct agent_thread *self,
                                                   const ucontext_t *context, uint64_t ticks)
 {
     uint64_t cpu = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
-    uint64_t weight = cpu > self->last_cpu_ns ? cpu - self->last_cpu_ns : 0;
     int truncated = 0;
     unwind_regs_from_ucontext(&self->scratch.top, context);
     uint16_t flags = kernel_flag(self->scratch.top.pc);
+    uint64_t weight = weight_of(cpu > self->last_cpu_ns ? cpu - self->last_cpu_ns : 0, flags);
     uint32_t depth = unwind_here(self, &truncated);
     if (truncated)
         flags |= STREAM_SAMPLE_TRUNCATED;
     uint32_t stack = stacks_intern(&self->path, self->frames, depth);
     store_sample(self, stack, weight, ticks, flags);
-    self->last_cpu_ns = cpu;
+    self->last_cpu_ns += weight;
     self->last_ticks = ticks;
     step_ladder(self, weight);
 }
