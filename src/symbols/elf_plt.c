@@ -18,7 +18,11 @@ struct stub {
     const char *name;
 };
 
-struct stub_list LAM_ARRAY_BODY(struct stub *);
+struct stub_ref {
+    struct stub *stub;
+};
+
+struct stub_list LAM_ARRAY_BODY(struct stub_ref);
 
 struct plt {
     struct symbol_table *table;
@@ -104,8 +108,8 @@ static uint64_t stub_key(const struct stub *stub)
 
 static int compare_stubs(const void *left, const void *right)
 {
-    uint64_t a = stub_key(*(const struct stub *const *)left),
-             b = stub_key(*(const struct stub *const *)right);
+    uint64_t a = stub_key(((const struct stub_ref *)left)->stub),
+             b = stub_key(((const struct stub_ref *)right)->stub);
     return a < b ? -1 : a > b;
 }
 
@@ -113,7 +117,8 @@ static int index_stubs(struct plt *plt)
 {
     for (size_t i = 0; i < plt->stubs.count; i++) {
         struct stub *stub = &plt->stubs.items[i];
-        if (array_push(stub->slot ? &plt->by_slot : &plt->by_index, stub) < 0)
+        struct stub_list *list = stub->slot ? &plt->by_slot : &plt->by_index;
+        if (array_push(list, ((struct stub_ref){stub})) < 0)
             return LAM_E_NOMEM;
     }
     array_sort(&plt->by_slot, compare_stubs);
@@ -127,13 +132,14 @@ static void name_stubs(struct stub_list *list, uint64_t key, const char *name)
     size_t low = 0, high = list->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (stub_key(list->items[middle]) < key)
+        if (stub_key(list->items[middle].stub) < key)
             low = middle + 1;
         else
             high = middle;
     }
-    for (; low < list->count && stub_key(list->items[low]) == key && !list->items[low]->name; low++)
-        list->items[low]->name = name;
+    for (; low < list->count && stub_key(list->items[low].stub) == key && !list->items[low].stub->name;
+         low++)
+        list->items[low].stub->name = name;
 }
 
 /* One relocation section with the symbols that it refers to. */

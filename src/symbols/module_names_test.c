@@ -125,16 +125,17 @@ static int names_of_files(int argc, char **argv)
         if (array_push(&modules, module) < 0)
             abort();
     }
-    array_each(&modules, module) trip_module(&trip, *module);
-    struct query query;
-    unsigned long long address;
-    char kind[8];
+    array_each(&modules, module)
+    {
+        trip_module(&trip, *module);
+    }
     for (char line[128]; fgets(line, sizeof line, stdin);) {
-        int fields = sscanf(line, "%u %llx %7s", &query.module, &address, kind);
-        if (fields < 2 || query.module == 0 || query.module > modules.count)
+        char *at = line;
+        struct query query = {.module = (uint32_t)strtoul(line, &at, 10)};
+        query.address = strtoull(at, &at, 16);
+        query.is_return = strchr(at, 'r') != NULL;
+        if (query.module == 0 || query.module > modules.count)
             continue;
-        query.address = address;
-        query.is_return = fields == 3;
         trip_frame(&trip, query.module, query.address, query.is_return);
         if (array_push(&queries, query) < 0)
             abort();

@@ -36,8 +36,11 @@ static bool is_ambiguous(const struct hit_module *module)
 
 static bool is_known(const struct module_symbols *symbols, const struct elf_file *file)
 {
-    array_each(&symbols->files, known) if (file->inode && (*known)->inode == file->inode &&
-                                           (*known)->device == file->device) return true;
+    array_each(&symbols->files, known)
+    {
+        if (file->inode && known->file->inode == file->inode && known->file->device == file->device)
+            return true;
+    }
     return false;
 }
 
@@ -53,7 +56,7 @@ static void note_lines(struct module_symbols *symbols, struct elf_file *file, ui
 /* Takes a file over, in any case, and adds its symbols. */
 static int add_file(struct module_symbols *symbols, struct elf_file *file, uint64_t shift)
 {
-    if (array_push(&symbols->files, file) < 0) {
+    if (array_push(&symbols->files, ((struct opened_file){file})) < 0) {
         elf_file_close(&file);
         return LAM_E_NOMEM;
     }
@@ -134,7 +137,7 @@ static int finish(struct module_symbols *symbols)
 {
     int rc = symbol_table_finish(&symbols->functions);
     for (size_t i = 0; i < symbols->files.count && rc == LAM_OK; i++)
-        rc = elf_plt_add(&symbols->stubs, &symbols->functions, symbols->files.items[i]);
+        rc = elf_plt_add(&symbols->stubs, &symbols->functions, symbols->files.items[i].file);
     return rc == LAM_OK ? symbol_table_finish(&symbols->stubs) : rc;
 }
 
@@ -172,6 +175,9 @@ void module_symbols_free(struct module_symbols *symbols)
 {
     symbol_table_free(&symbols->functions);
     symbol_table_free(&symbols->stubs);
-    array_each(&symbols->files, file) elf_file_close(file);
+    array_each(&symbols->files, opened)
+    {
+        elf_file_close(&opened->file);
+    }
     array_free(&symbols->files);
 }

@@ -8,12 +8,16 @@
 #include "symbols/elf_file.h"
 #include "symbols/symbol_table.h"
 
+struct opened_file {
+    struct elf_file *file;
+};
+
 /* All-zero is empty and may be freed. */
 struct module_symbols {
     enum symbols_module_state state;
     struct symbol_table functions;
     struct symbol_table stubs;
-    LAM_ARRAY(struct elf_file *) files;
+    LAM_ARRAY(struct opened_file) files;
     struct elf_file *lines; /* one of files: it has DWARF; NULL: none has */
     uint64_t lines_shift;
 };

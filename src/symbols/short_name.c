@@ -151,7 +151,7 @@ static size_t without_suffixes(struct text text)
 {
     size_t end = text.length;
     while (end > 0) {
-        size_t dot = end, word_end = end;
+        size_t dot, word_end = end;
         for (;;) {
             dot = word_end;
             while (dot > 0 && text.at[dot - 1] != '.')

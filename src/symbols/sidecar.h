@@ -51,9 +51,10 @@ struct symbols_options {
 
 /* Resolves the collected addresses and writes the sidecar in one step (readers see the old one or
  * the new one). A module is looked up by its path. It is used when its build id is the recorded one
- * or, where none was recorded, when it was not changed after it was mapped; symbols and lines then
- * come from it and its debug file. Modules with one build id under several paths are one, with the
- * symbols of all. What cannot be resolved is written down with the reason; it is no failure.
+ * or, where none was recorded, when it is the file that was mapped (its inode; not changed since);
+ * symbols and lines then come from it and its debug file. Modules with one build id under several
+ * paths are one, with the symbols of all. What cannot be resolved is written down with the reason;
+ * it is no failure.
  * Returns LAM_OK; IO, FULL, PERM when the file cannot be written; NOMEM. */
 int symbols_write_sidecar(const char *recording_dir, struct symbols_collector *hits,
                           struct lam_error *err);

@@ -43,6 +43,7 @@ enum sidecar_section_id {
     SIDECAR_RANGES = 4,    /* struct sidecar_range */
     SIDECAR_SITES = 5,     /* struct sidecar_site */
     SIDECAR_FRAMES = 6,    /* struct sidecar_frame */
+    SIDECAR_SECTION_END,
 };
 
 struct sidecar_section {

@@ -41,7 +41,7 @@ static int unpack(struct symbols *symbols, const uint8_t *bytes, size_t size_byt
 
 static struct sidecar_items *section_slot(struct symbols *symbols, uint32_t id, size_t *min_bytes)
 {
-    static const size_t sizes[] = {
+    static const size_t sizes[SIDECAR_SECTION_END] = {
         [SIDECAR_TEXT] = 1,
         [SIDECAR_MODULES] = sizeof(struct sidecar_module),
         [SIDECAR_FUNCTIONS] = sizeof(struct sidecar_function),
@@ -49,14 +49,14 @@ static struct sidecar_items *section_slot(struct symbols *symbols, uint32_t id, 
         [SIDECAR_SITES] = sizeof(struct sidecar_site),
         [SIDECAR_FRAMES] = sizeof(struct sidecar_frame),
     };
-    struct sidecar_items *slots[] = {NULL,
-                                     &symbols->text,
-                                     &symbols->file_modules,
-                                     &symbols->functions,
-                                     &symbols->file_ranges,
-                                     &symbols->file_sites,
-                                     &symbols->frames};
-    if (id == 0 || id >= sizeof slots / sizeof *slots)
+    struct sidecar_items *slots[SIDECAR_SECTION_END] = {NULL,
+                                                        &symbols->text,
+                                                        &symbols->file_modules,
+                                                        &symbols->functions,
+                                                        &symbols->file_ranges,
+                                                        &symbols->file_sites,
+                                                        &symbols->frames};
+    if (id == 0 || id >= SIDECAR_SECTION_END)
         return NULL;
     *min_bytes = sizes[id];
     return slots[id];

@@ -120,7 +120,7 @@ static int add_function(struct content *content, const struct resolved_function 
                         uint32_t *function)
 {
     struct sidecar_function to = {.language = htole32((uint32_t)from->language)};
-    uint32_t id, raw, full, short_name, unused;
+    uint32_t id = 0, raw = 0, full = 0, short_name = 0, unused;
     int rc = add_text(content, from->raw, &id, &raw);
     bool is_new = false;
     uint64_t *slot = rc == LAM_OK

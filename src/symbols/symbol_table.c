@@ -76,12 +76,15 @@ static void emit(struct sweep *sweep, uint32_t symbol, uint64_t end)
     struct symbol_table *table = sweep->table;
     if (end <= sweep->position)
         return;
-    struct symbol_range *last = table->ranges.count ? &array_last(&table->ranges) : NULL;
+    struct symbol_range *ranges = table->ranges.items;
+    struct symbol_range *last = ranges && table->ranges.count ? &array_last(&table->ranges) : NULL;
     if (last && last->symbol == symbol && last->end == sweep->position) {
         last->end = end;
     } else {
-        struct symbol_range range = {.start = sweep->position, .end = end, .symbol = symbol};
-        if (array_push(&table->ranges, range) < 0)
+        struct symbol_range *range = array_add(&table->ranges);
+        if (range)
+            *range = (struct symbol_range){sweep->position, end, symbol};
+        else
             sweep->rc = LAM_E_NOMEM;
     }
     sweep->position = end;

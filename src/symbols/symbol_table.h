@@ -14,8 +14,8 @@ struct symbol {
     uint64_t start;
     uint64_t end;
     const char *name; /* as the linker has it */
-    uint8_t rank;     /* among names of one place the lowest is taken */
     uint32_t tag;     /* the caller's */
+    uint8_t rank;     /* among names of one place the lowest is taken */
     bool is_open;     /* has no size: ends where the next symbol starts, at `end` at the latest */
     bool is_label;    /* open and no function: counts only where no sized symbol is */
 };

@@ -115,22 +115,29 @@ static void symbols_without_size_reach_to_the_next(void **state)
     symbol_table_free(&table);
 }
 
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
 /* The same symbols in any order give the same ranges, and each address has the symbol that a plain
  * search finds. */
 static void agrees_with_a_plain_search(void **state)
 {
     (void)state;
     enum { SYMBOLS = 60, SPACE = 200 };
-    srand(1);
+    uint32_t seed = 1;
     for (int round = 0; round < 200; round++) {
         struct symbol_table table = {0};
         struct symbol symbols[SYMBOLS];
         char names[SYMBOLS][8];
         for (int i = 0; i < SYMBOLS; i++) {
             snprintf(names[i], sizeof names[i], "n%02d", i);
-            uint64_t start = (uint64_t)(rand() % SPACE);
-            symbols[i] = (struct symbol){
-                .name = names[i], .start = start, .end = start + 1 + (uint64_t)(rand() % 30)};
+            uint64_t start = (uint64_t)(next_random(&seed) % SPACE);
+            symbols[i] = (struct symbol){.name = names[i],
+                                         .start = start,
+                                         .end = start + 1 + (uint64_t)(next_random(&seed) % 30)};
             assert_int_equal(symbol_table_add(&table, symbols[i]), LAM_OK);
         }
         assert_int_equal(symbol_table_finish(&table), LAM_OK);

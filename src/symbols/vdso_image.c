@@ -1,6 +1,7 @@
 #include "symbols/vdso_image.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 
 enum { VDSO_MAX_BYTES = 1 << 20 };
@@ -13,9 +14,10 @@ static uintptr_t mapping_end(uintptr_t start)
     char line[512];
     uintptr_t end = 0;
     while (maps && !end && fgets(line, sizeof line, maps)) {
-        unsigned long low, high;
-        if (sscanf(line, "%lx-%lx r", &low, &high) == 2 && low == start && high > low &&
-            high - low <= VDSO_MAX_BYTES)
+        char *behind;
+        uintptr_t low = strtoul(line, &behind, 16);
+        uintptr_t high = *behind == '-' ? strtoul(behind + 1, NULL, 16) : 0;
+        if (low == start && high > low && high - low <= VDSO_MAX_BYTES)
             end = high;
     }
     if (maps)
