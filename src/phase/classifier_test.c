@@ -40,7 +40,7 @@ static const char rules[] = "leaf       leaf      wait      blocked      lock\n"
 static struct classifier *open_rules(const char *text)
 {
     struct marker_set set = {0};
-    struct classifier *cls;
+    struct classifier *cls = NULL;
     struct lam_error err = LAM_ERROR_INIT;
     if (marker_set_add(&set, "test", text, strlen(text), &err) < 0 ||
         classifier_open_set(&cls, &set, &err) < 0)
@@ -197,7 +197,7 @@ static void a_later_file_breaks_a_tie(void **unused)
     assert_int_equal(marker_set_add(&set, "1", first, strlen(first), &err), LAM_OK);
     assert_int_equal(
         marker_set_add(&set, "2", second, strlen("outermost a?c frontend lower -\n"), &err), LAM_OK);
-    struct classifier *cls;
+    struct classifier *cls = NULL;
     assert_int_equal(classifier_open_set(&cls, &set, &err), LAM_OK);
     static const struct {
         const char *stack, *expected;

@@ -52,7 +52,7 @@ static void free_names(struct names *names)
 static struct classifier *open_file(const struct marker_file *file)
 {
     struct marker_set set = {0};
-    struct classifier *cls;
+    struct classifier *cls = NULL;
     struct lam_error err = LAM_ERROR_INIT;
     if (marker_set_add(&set, file->name, file->text, file->size_bytes, &err) < 0 ||
         classifier_open_set(&cls, &set, &err) < 0)
@@ -171,7 +171,7 @@ static void rustc_threads_have_their_roles(void **unused)
         {"/usr/lib/gcc/x86_64-linux-gnu/12/cc1", "cc1", "process"},
         {"/opt/unheard-of", "unheard-of", "other"},
     };
-    struct classifier *cls;
+    struct classifier *cls = NULL;
     assert_int_equal(classifier_open(&cls, NULL, NULL), LAM_OK);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct classifier_thread thread =
