@@ -133,20 +133,18 @@ MASKED(int, epoll_pwait, (int fd, struct epoll_event *events, int max, int timeo
 
 /* ---- memory calls that can be long: only their CPU time matters ---- */
 
-#define LONG_CALL(ret, name, params, args, size)                         \
-    AGENT_EXPORT ret name params                                         \
-    {                                                                    \
-        struct wait_scope scope;                                         \
-        enum { LARGE_MEMORY = 1024 * 1024 };                             \
-        if ((size) < LARGE_MEMORY || !agent.engine || agent.kernel_mode) \
-            return REAL(name) args;                                      \
-        wait_begin(&scope, 1);                                           \
-        ret rc = REAL(name) args;                                        \
-        int error = errno;                                               \
-        if (scope.active && scope.cpu_before)                            \
-            sampling_at_return(scope.cpu_before);                        \
-        errno = error;                                                   \
-        return rc;                                                       \
+#define LONG_CALL(ret, name, params, args, size)                                           \
+    AGENT_EXPORT ret name params                                                           \
+    {                                                                                      \
+        enum { LARGE_MEMORY = 1024 * 1024 };                                               \
+        if ((size) < LARGE_MEMORY || !agent.engine || agent.kernel_mode || !agent_enter()) \
+            return REAL(name) args;                                                        \
+        uint64_t cpu_before = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);                      \
+        ret rc = REAL(name) args;                                                          \
+        int error = errno;                                                                 \
+        sampling_at_return(cpu_before);                                                    \
+        errno = error;                                                                     \
+        return rc;                                                                         \
     }
 
 /* clang-format off */

@@ -32,6 +32,21 @@ static struct rule_entry *rules_get(void)
     return entries;
 }
 
+static int is_own_code(uint64_t address)
+{
+    return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)etext;
+}
+
+/* Takes our wrappers out of a stack, so that it is what it would be without us. */
+static uint32_t drop_own_frames(uint64_t *frames, uint32_t depth)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < depth; i++)
+        if (!is_own_code(frames[i]))
+            frames[kept++] = frames[i];
+    return kept;
+}
+
 /* Unwinds from self->scratch.top into self->frames. Returns the depth. */
 static uint32_t unwind_here(struct agent_thread *self, int *truncated)
 {
@@ -43,12 +58,7 @@ static uint32_t unwind_here(struct agent_thread *self, int *truncated)
     space.generation = &modules_generation;
     unwind_stack(&space, &self->scratch.top, self->frames, AGENT_FRAMES_MAX, &result);
     *truncated = result.end != UNWIND_ROOT;
-    return result.depth;
-}
-
-static int is_own_code(uint64_t address)
-{
-    return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)etext;
+    return drop_own_frames(self->frames, result.depth);
 }
 
 /* The registers of the calling function, as far as its callers' rules can need them. Inlined, so that the frame that
@@ -91,10 +101,8 @@ static inline __attribute__((always_inline)) void regs_here(struct unwind_regs *
 __attribute__((noinline)) uint32_t sampling_stack_here(struct agent_thread *self, int *truncated)
 {
     regs_here(&self->scratch.top);
-    uint32_t depth = unwind_here(self, truncated), own = 0;
-    while (own < depth && is_own_code(self->frames[own]))
-        own++;
-    return stacks_intern(&self->path, self->frames + own, depth - own);
+    uint32_t depth = unwind_here(self, truncated);
+    return stacks_intern(&self->path, self->frames, depth);
 }
 
 uint64_t sampling_period_ns(void)
