@@ -9,9 +9,9 @@
     10000000u /* a gap of this or of three periods, whichever is longer, ends a span */
 
 struct span {
-    uint32_t phase; /* index of classifier_phase() */
     int64_t start_ns, end_ns;
     uint64_t samples, cpu_ns;
+    uint32_t phase; /* index of classifier_phase() */
     bool continues; /* begins where the span before it ended: no gap lies between */
 };
 
