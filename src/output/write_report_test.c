@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/json_read.h"
+#include "profile/schema.h"
 
 #define MS UINT64_C(1000000)
 
@@ -275,6 +276,91 @@ static void the_json_is_valid_and_adds_up(void **unused)
     strbuf_free(&text);
 }
 
+/* ---- the schema says the same as the writer -------------------------------------------------------------------- */
+
+static void check_rows(struct json_reader *json, const struct schema_table *table);
+
+/* Inside of an object whose begin was read: each key is a column of the table that belongs into reports. */
+static void check_object(struct json_reader *json, const struct schema_table *table)
+{
+    bool seen[256] = {false};
+    assert_true(table->column_count <= sizeof seen);
+    int event;
+    while ((event = json_next(json)) == JSON_KEY) {
+        char key[64];
+        snprintf(key, sizeof key, "%.*s", (int)json->length, json->text);
+        const struct schema_column *column = schema_column(table, key);
+        if (!column || !(column->place & SCHEMA_IN_REPORT))
+            fail_msg("%s.%s is not in the schema", table->name, key);
+        seen[column - table->columns] = true;
+        event = json_next(json);
+        if (column->type == SCHEMA_LIST) {
+            assert_int_equal(event, JSON_ARRAY_BEGIN);
+            check_rows(json, schema_table(column->unit));
+        } else if (event != JSON_NULL) {
+            bool is_text = column->type == SCHEMA_TEXT || column->type == SCHEMA_TIMESTAMP;
+            int expected = is_text                          ? JSON_STRING
+                           : column->type == SCHEMA_BOOLEAN ? JSON_BOOL
+                                                            : JSON_NUMBER;
+            if (event != expected)
+                fail_msg("%s.%s has another type", table->name, key);
+        }
+    }
+    assert_int_equal(event, JSON_OBJECT_END);
+    bool is_partial =
+        strcmp(table->name, "phases") == 0; /* some columns in units only, one not there */
+    for (size_t i = 0; i < table->column_count; i++) {
+        const struct schema_column *column = &table->columns[i];
+        if ((column->place & SCHEMA_IN_REPORT) && column->since <= 1 && !seen[i] && !is_partial)
+            fail_msg("%s.%s is missing in the report", table->name, column->name);
+    }
+}
+
+static void check_rows(struct json_reader *json, const struct schema_table *table)
+{
+    int event;
+    while ((event = json_next(json)) == JSON_OBJECT_BEGIN)
+        check_object(json, table);
+    assert_int_equal(event, JSON_ARRAY_END);
+}
+
+static void the_json_is_that_of_the_schema(void **unused)
+{
+    (void)unused;
+    struct strbuf text = {0};
+    static struct byteout out;
+    static struct json_reader json;
+    struct lam_error err = LAM_ERROR_INIT;
+    byteout_init_strbuf(&out, &text);
+    assert_int_equal(write_report_json(report, &(struct report_view){0}, &out, &err), LAM_OK);
+    json_open_memory(&json, strbuf_text(&text), text.length, NULL);
+    assert_int_equal(json_next(&json), JSON_OBJECT_BEGIN);
+    size_t parts = 0;
+    while (json_next(&json) == JSON_KEY) {
+        char key[64];
+        snprintf(key, sizeof key, "%.*s", (int)json.length, json.text);
+        const struct schema_table *table = schema_report_part(key);
+        int event = json_next(&json);
+        if (!table) {
+            assert_true(strcmp(key, "format") == 0 || strcmp(key, "version") == 0);
+            continue;
+        }
+        parts++;
+        assert_int_equal(event, table->report_is_list ? JSON_ARRAY_BEGIN : JSON_OBJECT_BEGIN);
+        if (table->report_is_list)
+            check_rows(&json, table);
+        else
+            check_object(&json, table);
+    }
+    assert_int_equal(json_next(&json), JSON_DONE);
+    size_t wanted = 0;
+    for (size_t i = 0; i < schema_table_count; i++)
+        wanted += schema_tables[i].report_key != NULL;
+    assert_int_equal(parts, wanted);
+    json_close(&json);
+    strbuf_free(&text);
+}
+
 static void markdown_is_harmless(void **unused)
 {
     (void)unused;
@@ -299,6 +385,7 @@ int main(void)
         cmocka_unit_test(lines_keep_to_the_terminal),
         cmocka_unit_test(options_choose_what_is_shown),
         cmocka_unit_test(the_json_is_valid_and_adds_up),
+        cmocka_unit_test(the_json_is_that_of_the_schema),
         cmocka_unit_test(markdown_is_harmless),
     };
     return cmocka_run_group_tests(tests, open_report, close_report);
