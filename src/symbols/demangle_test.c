@@ -153,6 +153,15 @@ static bool make_bad_name(struct strbuf *name, unsigned which)
         strbuf_add_fill(name, '9', 4000);
         strbuf_add(name, "17h0123456789abcdefE");
         return true;
+    case 10: /* read twice on each level before anything is printed: only the clock ends it */
+        strbuf_add(name, "_Z");
+        for (size_t i = 0; i < 40; i++)
+            strbuf_add(name, "N1acvT_I");
+        strbuf_add_char(name, 'i');
+        for (size_t i = 0; i < 40; i++)
+            strbuf_add(name, "EE");
+        strbuf_add_char(name, 'v');
+        return true;
     default:
         return false;
     }
