@@ -58,11 +58,11 @@ static void sum_coverage(struct report_state *state)
     array_each(&report->processes, process)
     {
         cov->lost_samples += process->lost;
+        cov->units_unseen += process->unit != REPORT_NO_UNIT && process->amount.samples == 0;
         if (process->running) {
             cov->running_ns += known(process->cpu_ns);
         } else if (process->sampled != PROFILE_SAMPLED_YES) {
             cov->unsampled_ns += known(process->cpu_ns);
-            cov->units_unseen += process->unit != REPORT_NO_UNIT;
         } else {
             cov->startup_ns += known(process->startup_ns);
             process->rest_ns = rest_of(process);
