@@ -113,7 +113,7 @@ static void add_samples(struct strbuf *text, const struct record_summary *summar
     }
     if (summary->lost_records)
         strbuf_addf(text, ", %s records lost", unit_count(summary->lost_records).text);
-    else
+    else if (summary->samples)
         strbuf_add(text, ", none lost");
     if (summary->damaged_streams)
         strbuf_addf(text, ", %s streams damaged", unit_count(summary->damaged_streams).text);

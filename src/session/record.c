@@ -26,6 +26,7 @@ enum {
         2000000000,   /* session.json is written again after this, then at ever longer intervals */
     SAVE_SHARE = 200, /* ... so that writing takes no more than a 200th of the time */
     ROOM_CHECK_NS = 1000000000,
+    DAEMONS_NAMED = 3,
     EVACUATE_SLICE_NS = 50000000, /* signals wait no longer than this for a stream being packed */
 };
 
@@ -154,14 +155,41 @@ static int start_command(struct recording *rec, struct lam_error *err)
 
 /* ---- the end ---- */
 
-static size_t count_daemons(const struct recording *rec)
+/* Counts the processes that go on, and names the first of them. */
+static size_t find_daemons(const struct recording *rec, struct strbuf *names)
 {
     size_t count = 0;
     array_each(tree_poll_seen(rec->poll), seen)
     {
-        count += seen->is_alive && seen->threads > 0;
+        if (!seen->is_alive || !seen->threads)
+            continue;
+        if (count < DAEMONS_NAMED) {
+            const struct seen_name *name = &array_last(&seen->names);
+            strbuf_add(names, count ? ", " : "");
+            strbuf_add_bytes(names, name->text, name->bytes);
+            strbuf_addf(names, " %u", seen->pid);
+        }
+        count++;
     }
+    if (count > DAEMONS_NAMED)
+        strbuf_add(names, ", ...");
     return count;
+}
+
+static void warn_of_daemons(struct recording *rec)
+{
+    struct strbuf names = {0};
+    size_t count = rec->outcome->daemons = find_daemons(rec, &names);
+    if (count == 1)
+        record_warn(
+            rec, "1 process of the command still runs (%s) and is not in the recording from here on",
+            strbuf_text(&names));
+    else if (count)
+        record_warn(
+            rec,
+            "%zu processes of the command still run (%s) and are not in the recording from here on",
+            count, strbuf_text(&names));
+    strbuf_free(&names);
 }
 
 static void note_end(struct recording *rec)
@@ -175,7 +203,6 @@ static void note_end(struct recording *rec)
     outcome->exit_code = launch_exit_code(rec->launch.status);
     outcome->elapsed_ns = rec->launch.end_mono_ns - facts->start.mono_ns;
     outcome->charged_cpu_ns = cpu_ns_of(RUSAGE_CHILDREN) - rec->children_before_ns;
-    outcome->daemons = count_daemons(rec);
     facts->has_end = facts->complete = true;
     facts->elapsed_ns = outcome->elapsed_ns;
     facts->exit_code = outcome->exit_code;
@@ -185,10 +212,7 @@ static void note_end(struct recording *rec)
     /* The ticks of a whole run tell the rate better than those of the probing. */
     if (facts->with_tsc)
         facts->tick_rate_hz = session_tick_rate(&facts->start, &array_last(&facts->times));
-    if (outcome->daemons)
-        record_warn(rec, "%zu %s of the command still %s and %s not in the recording from here on",
-                    outcome->daemons, outcome->daemons == 1 ? "process" : "processes",
-                    outcome->daemons == 1 ? "runs" : "run", outcome->daemons == 1 ? "is" : "are");
+    warn_of_daemons(rec);
     if (rec->command_note[0])
         record_warn(rec, "%s itself was not sampled: %s", rec->settings->command[0],
                     rec->command_note);
@@ -288,7 +312,7 @@ int record_run(const struct record_settings *settings, struct record_outcome *ou
     }
     rec.facts.poll = rec.poll;
     rec.facts.reaped = &rec.launch.reaped;
-    rec.next_save_ns = rec.launch.start_mono_ns + SAVE_FIRST_NS;
+    rec.next_save_ns = rec.launch.start_mono_ns; /* at once: now the command's pid is known */
     rec.next_room_ns = rec.launch.start_mono_ns + ROOM_CHECK_NS;
     launch_wait(&rec.launch, on_tick, &rec);
     if (settings->finishing)
