@@ -208,12 +208,23 @@ static void add_details(struct writer *w, struct table *table, const struct segm
     }
 }
 
+static void phases_heading(struct writer *w)
+{
+    struct strbuf text = {0};
+    strbuf_add(&text, "Where the CPU time went");
+    if (w->view->unit)
+        strbuf_addf(&text, " in %s unit%s called '%s'", unit_count(w->rows->units_matching).text,
+                    w->rows->units_matching == 1 ? "" : "s", w->view->unit);
+    heading(w, strbuf_text(&text));
+    strbuf_free(&text);
+}
+
 static int write_phases(struct writer *w)
 {
     const struct report_rows *rows = w->rows;
     if (rows->total.samples == 0)
         return LAM_OK;
-    heading(w, "Where the CPU time went");
+    phases_heading(w);
     struct table table = {.hides_header = true, .indent = 2};
     table_column(&table, "", TABLE_LEFT, 0);
     table_column(&table, "", TABLE_RIGHT, 0);
@@ -253,8 +264,8 @@ static int write_roles(struct writer *w)
     table_column(&table, "", TABLE_RIGHT, 0);
     table_column(&table, "", TABLE_RIGHT, 0);
     table_column(&table, "", TABLE_LEFT, 0);
-    for (size_t i = 0; i < ROLE_COUNT; i++) {
-        const struct role_row *row = &w->rows->roles[i];
+    for (size_t i = 1; i <= ROLE_COUNT; i++) { /* "other" comes last */
+        const struct role_row *row = &w->rows->roles[i % ROLE_COUNT];
         if (row->amount.samples == 0)
             continue;
         table_cell(&table, thread_role_name(row->role));
