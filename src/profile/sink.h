@@ -141,6 +141,10 @@ struct profile_stack { /* a node of the merged trie; parents are pushed before t
     uint32_t frame;
 };
 
+/* In profile_sample.flags, beside enum stream_sample_flag: not a look at the thread but its last stretch, from its last
+ * sample to its end and shorter than a period or so, put on that sample's stack. Counts as time, never as a sample. */
+#define PROFILE_SAMPLE_CLOSING 64u
+
 struct profile_sample {
     uint32_t process, thread;
     uint32_t stack; /* 0: none */
