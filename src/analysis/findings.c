@@ -37,7 +37,7 @@ static int find_failure(struct draft *draft)
     return add(draft,
                (struct report_finding){"command_failed", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
                arena_printf(&report->arena,
-                            "The command failed with exit code %d: the build is not the whole one.",
+                            "The command failed with exit code %d: what it did not get to is not in here.",
                             report->session.exit_code));
 }
 
@@ -96,7 +96,7 @@ static int find_cores(struct draft *draft)
         ran += process->ledger.run_ns;
     }
     double seconds = report_seconds(waited);
-    bool is_idle = cores >= 2 && elapsed_s(report) >= 2 && report->cores_used < 0.6 * cores;
+    bool is_idle = cores >= 2 && report->cores_used < 0.6 * cores;
     bool is_crowded = seconds >= 1 && waited >= ran / 2;
     struct unit_text used = unit_number(report->cores_used, 1), wait = unit_seconds(seconds);
     struct report_finding finding = {"core_wait", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT};
@@ -114,7 +114,7 @@ static int find_cores(struct draft *draft)
                                 "Threads that could run waited %s for a core (and ran %s): more "
                                 "cores would help.",
                                 wait.text, unit_seconds(report_seconds(ran)).text));
-    if (!is_idle)
+    if (!is_idle || elapsed_s(report) < 2 || report->peak_threads < 2)
         return LAM_OK;
     finding = (struct report_finding){"idle_cores", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT};
     return add(draft, finding,

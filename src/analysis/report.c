@@ -405,6 +405,11 @@ static void count_stack(struct report_state *state, const struct profile_sample 
         cov->expected_samples += (double)sample->cpu_ns / sample->period_ns;
 }
 
+static bool is_closing(const struct profile_sample *sample)
+{
+    return (sample->flags & PROFILE_SAMPLE_CLOSING) != 0;
+}
+
 static int on_sample(void *ctx, const struct profile_sample *sample)
 {
     struct report_state *state = ctx;
@@ -420,10 +425,17 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
     uint64_t late = sample->late_ns < sample->cpu_ns ? sample->late_ns : sample->cpu_ns;
     uint64_t sure = sample->cpu_ns - late;
     struct report_process *process = &state->report.processes.items[thread->process];
-    amount_add(&state->report.cells.items[cell].amount, 1, sure, late);
-    amount_add(&process->amount, 1, sure, late);
-    amount_add(&thread->sampled, 1, sure, late);
-    amount_add(&state->report.total, 1, sure, late);
+    uint64_t count = is_closing(sample) ? 0 : 1;
+    amount_add(&state->report.cells.items[cell].amount, count, sure, late);
+    amount_add(&process->amount, count, sure, late);
+    amount_add(&thread->sampled, count, sure, late);
+    amount_add(&state->report.total, count, sure, late);
+    if (is_closing(sample)) {
+        state->report.coverage.closing_ns += sure;
+        if (own->span.is_open) /* it lies on the stack of the span's last sample */
+            own->span.open.cpu_ns += sample->cpu_ns;
+        return LAM_OK;
+    }
     count_stack(state, sample, stack);
     uint32_t phase =
         classifier_bucket(state->report.cls, state->report.cells.items[cell].bucket).phase;

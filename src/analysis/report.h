@@ -96,6 +96,7 @@ struct report_cell {
 /* sampled, late, startup, tail and unsampled add up to the charge, but for what is unaccounted. */
 struct report_coverage {
     uint64_t charged_ns; /* PROFILE_UNKNOWN */
+    uint64_t closing_ns; /* of sampled_ns: after the last samples of threads (PROFILE_SAMPLE_CLOSING) */
     uint64_t sampled_ns, late_ns, startup_ns, tail_ns, unsampled_ns, running_ns;
     double ratio; /* NaN when the charge is not known */
     double expected_samples;

@@ -40,6 +40,8 @@ static int on_thread(struct process_threads *threads, const struct stream_record
     info->tid = rec->body.thread.tid;
     info->origin = rec->body.thread.origin;
     info->start_ns = tick_clock_ns(threads->clock, rec->body.thread.ticks);
+    /* A thread's clock begins with it; the main thread's has run since before the exec. */
+    info->base_cpu_ns = info->origin == STREAM_THREAD_MAIN ? rec->body.thread.cpu_ns : 0;
     info->has_start = true;
     return keep_name(threads, rec->text[0], &info->name);
 }
@@ -168,6 +170,8 @@ struct thread_push {
     uint32_t id;
     int64_t now_ns; /* of what was pushed last */
     uint32_t samples;
+    uint64_t sampled_cpu_ns;
+    struct profile_sample last; /* of its samples */
     const struct thread_event *event, *event_end;
 };
 
@@ -237,6 +241,8 @@ static int push_sample(struct thread_push *push, const struct stream_sample_view
         rc = process_stacks_get(&threads->stacks, view->stack, &sample.stack);
     sample.at_ns = clamp(push, at_ns);
     push->samples++;
+    push->sampled_cpu_ns += view->cpu_ns;
+    push->last = sample;
     if (rc < 0 || !threads->sink->ops->sample)
         return rc;
     return threads->sink->ops->sample(threads->sink->ctx, &sample);
@@ -247,6 +253,27 @@ static uint64_t since(uint64_t value, uint64_t before)
     if (value == PROFILE_UNKNOWN || before == PROFILE_UNKNOWN)
         return value;
     return value > before ? value - before : 0;
+}
+
+/* What the thread used after its last sample, from the clock it had at its end. Without it every thread would be short of
+ * half a period, and a process of many short ones of most of its time. */
+static int push_closing(struct thread_push *push)
+{
+    const struct process_threads *threads = push->threads;
+    const struct thread_info *info = push->info;
+    uint64_t seen = info->base_cpu_ns + push->sampled_cpu_ns;
+    if (!threads->has_engine || !info->has_end || push->samples == 0 || info->end.cpu_ns <= seen ||
+        !threads->sink->ops->sample)
+        return LAM_OK;
+    struct profile_sample closing = push->last;
+    closing.at_ns = clamp(push, info->end.end_ns);
+    closing.cpu_ns = info->end.cpu_ns - seen;
+    closing.late_ns = closing.cpu_ns > closing.period_ns + closing.period_ns / 2
+                          ? closing.cpu_ns - closing.period_ns
+                          : 0;
+    closing.merged = 0;
+    closing.flags = STREAM_SAMPLE_AT_RETURN | PROFILE_SAMPLE_CLOSING;
+    return threads->sink->ops->sample(threads->sink->ctx, &closing);
 }
 
 static int push_thread_end(struct thread_push *push)
@@ -324,6 +351,8 @@ static int push_thread(struct process_threads *threads, struct stream_walk *walk
         continue;
     if (rc >= 0)
         rc = push_events_until(&push, INT64_MAX);
+    if (rc >= 0)
+        rc = push_closing(&push);
     return rc < 0 ? rc : push_thread_end(&push);
 }
 

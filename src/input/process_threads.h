@@ -14,6 +14,7 @@ struct thread_info {
     uint32_t index, tid; /* in the stream; kernel's */
     uint8_t origin;
     int64_t start_ns;
+    uint64_t base_cpu_ns; /* its CPU clock where its first sample's weight begins */
     bool has_start, has_end;
     struct profile_text name; /* in the file */
     struct profile_thread_end end;
@@ -33,6 +34,7 @@ struct process_threads {
     struct tick_clock *clock;
     uint32_t process, first_thread; /* ids in the sink */
     uint32_t period_ns[4];
+    bool has_engine;           /* it was to be sampled */
     int64_t start_ns, last_ns; /* of the process, for threads that do not say */
     uint32_t pid;              /* the main thread's tid; it begins with the process, and ... */
     struct thread_clocks main_before; /* ... had used this much as the program before the exec */

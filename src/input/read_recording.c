@@ -288,6 +288,7 @@ static int push_stream(struct pusher *pusher, const struct image *image,
         .faults = faults,
     };
     memcpy(threads.period_ns, image->period_ns, sizeof threads.period_ns);
+    threads.has_engine = sampled_how(image) == PROFILE_SAMPLED_YES;
     rc = process_threads_push(&threads, file);
     pusher->threads += threads.count;
     *clamped = threads.clamped_times;

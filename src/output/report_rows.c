@@ -144,14 +144,11 @@ void report_rows_free(struct report_rows *rows)
     array_free(&rows->units);
 }
 
-int report_top_phases(const struct report *report, uint32_t process, unsigned count,
-                      struct strbuf *text)
+/* Takes the largest amounts out of the list and writes them down. */
+static void add_top_phases(const struct report *report, struct report_amount *amounts,
+                           unsigned count, struct strbuf *text)
 {
     uint32_t phases = classifier_phase_count(report->cls);
-    struct report_amount *amounts = mem_zalloc(phases, sizeof *amounts);
-    if (!amounts)
-        return LAM_E_NOMEM;
-    report_by_phase(report, process, amounts);
     uint64_t total = 0;
     for (uint32_t i = 0; i < phases; i++)
         total += amounts[i].cpu_ns;
@@ -162,12 +159,23 @@ int report_top_phases(const struct report *report, uint32_t process, unsigned co
                 best = i;
         double share = total ? (double)amounts[best].cpu_ns / (double)total : 0;
         if (share < 0.005)
-            break;
+            return;
         struct phase_bucket phase = classifier_phase(report->cls, best);
         const char *name = phase.segment == SEGMENT_UNKNOWN ? "unknown" : phase.phase_name;
         strbuf_addf(text, "%s%s %.0f%%", n ? ", " : "", name, 100 * share);
         amounts[best].cpu_ns = 0;
     }
+}
+
+int report_top_phases(const struct report *report, uint32_t process, unsigned count,
+                      struct strbuf *text)
+{
+    struct report_amount *amounts =
+        mem_zalloc(classifier_phase_count(report->cls), sizeof *amounts);
+    if (!amounts)
+        return LAM_E_NOMEM;
+    report_by_phase(report, process, amounts);
+    add_top_phases(report, amounts, count, text);
     mem_free(amounts);
     return LAM_OK;
 }
@@ -212,24 +220,97 @@ int report_unsampled_rows(const struct report *report, struct unsampled_rows *ro
     return rc;
 }
 
-static int compare_processes(const void *a, const void *b, void *ctx)
+/* ---- processes by program ---------------------------------------------------------------------------------------- */
+
+static double larger(double a, double b)
 {
-    const struct report *report = ctx;
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    double x = report_process_cpu_s(&report->processes.items[left]);
-    double y = report_process_cpu_s(&report->processes.items[right]);
-    if (x != y)
-        return x > y ? -1 : 1;
-    return left < right ? -1 : left > right;
+    return isnan(a) || b > a ? b : a;
 }
 
-int report_process_order(const struct report *report, struct process_order *order)
+static void add_to_group(struct process_group *group, const struct report_process *process,
+                         uint32_t index)
 {
-    for (uint32_t i = 0; i < report->processes.count; i++)
-        if (array_push(order, i) < 0)
-            return LAM_E_NOMEM;
-    if (order->count > 1)
-        qsort_r(order->items, order->count, sizeof *order->items, compare_processes,
-                (void *)(uintptr_t)report);
+    group->count++;
+    group->samples += process->amount.samples;
+    group->cpu_s += report_process_cpu_s(process);
+    group->longest_wall_s = larger(group->longest_wall_s, report_process_wall_s(process));
+    if (process->sampled != PROFILE_SAMPLED_YES)
+        group->unsampled = index;
+    uint64_t rss = process->has_usage ? process->usage.max_rss_bytes : PROFILE_UNKNOWN;
+    if (rss != PROFILE_UNKNOWN &&
+        (group->max_rss_bytes == PROFILE_UNKNOWN || rss > group->max_rss_bytes))
+        group->max_rss_bytes = rss;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const struct process_group *left = a, *right = b;
+    if (left->cpu_s != right->cpu_s)
+        return left->cpu_s > right->cpu_s ? -1 : 1;
+    return strcmp(left->title, right->title);
+}
+
+/* The group of each process, in *group_of. */
+static int make_groups(const struct report *report, struct process_groups *groups,
+                       uint32_t *group_of)
+{
+    struct map seen = {0};
+    int rc = LAM_OK;
+    for (uint32_t i = 0; rc == LAM_OK && i < report->processes.count; i++) {
+        const struct report_process *process = &report->processes.items[i];
+        struct process_group fresh = {.title = process->title,
+                                      .longest_wall_s = NAN,
+                                      .max_rss_bytes = PROFILE_UNKNOWN,
+                                      .unsampled = REPORT_NO_UNIT};
+        bool added;
+        uint64_t *slot = map_slot(&seen, hash_bytes(process->title, strlen(process->title)),
+                                  groups->count, &added);
+        if (!slot || (added && array_push(groups, fresh) < 0)) {
+            rc = LAM_E_NOMEM;
+            break;
+        }
+        group_of[i] = (uint32_t)*slot;
+        add_to_group(&groups->items[*slot], process, i);
+    }
+    map_free(&seen);
+    return rc;
+}
+
+/* The phases of each group: the cells of its processes added up. */
+static int fill_group_phases(const struct report *report, unsigned phase_count,
+                             struct process_groups *groups, const uint32_t *group_of)
+{
+    uint32_t phases = classifier_phase_count(report->cls);
+    struct report_amount *amounts = mem_zalloc(groups->count * phases + 1, sizeof *amounts);
+    if (!amounts)
+        return LAM_E_NOMEM;
+    array_each(&report->cells, cell)
+    {
+        struct phase_bucket bucket = classifier_bucket(report->cls, cell->bucket);
+        add_amount(&amounts[group_of[cell->process] * (size_t)phases + bucket.phase], &cell->amount);
+    }
+    for (size_t i = 0; i < groups->count; i++)
+        add_top_phases(report, amounts + i * phases, phase_count, &groups->items[i].phases);
+    mem_free(amounts);
     return LAM_OK;
+}
+
+int report_process_groups(const struct report *report, unsigned phase_count,
+                          struct process_groups *groups)
+{
+    uint32_t *group_of = mem_zalloc(report->processes.count + 1, sizeof *group_of);
+    if (!group_of)
+        return LAM_E_NOMEM;
+    int rc = make_groups(report, groups, group_of);
+    if (rc == LAM_OK)
+        rc = fill_group_phases(report, phase_count, groups, group_of);
+    mem_free(group_of);
+    array_sort(groups, compare_groups);
+    return rc;
+}
+
+void report_process_groups_free(struct process_groups *groups)
+{
+    array_each(groups, group) strbuf_free(&group->phases);
+    array_free(groups);
 }

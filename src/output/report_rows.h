@@ -61,9 +61,20 @@ struct unsampled_row {
 struct unsampled_rows LAM_ARRAY_BODY(struct unsampled_row);
 int report_unsampled_rows(const struct report *report, struct unsampled_rows *rows);
 
-/* Indexes of report.processes, by CPU, largest first. */
-struct process_order LAM_ARRAY_BODY(uint32_t);
-int report_process_order(const struct report *report, struct process_order *order);
+/* Processes by the name of their program, for commands that are no build; those that used most first. */
+struct process_group {
+    const char *title;
+    uint64_t count;
+    uint64_t samples;
+    double cpu_s, longest_wall_s; /* NaN: not known */
+    uint64_t max_rss_bytes;       /* of the largest; PROFILE_UNKNOWN */
+    uint32_t unsampled;           /* index of one that was not sampled, or REPORT_NO_UNIT */
+    struct strbuf phases;         /* the largest ones of all together */
+};
+struct process_groups LAM_ARRAY_BODY(struct process_group);
+int report_process_groups(const struct report *report, unsigned phase_count,
+                          struct process_groups *groups);
+void report_process_groups_free(struct process_groups *groups);
 
 const char *report_severity_name(enum report_severity severity); /* "info", "note", "warning" */
 

@@ -92,6 +92,7 @@ static void put_coverage(struct json_writer *json, const struct report *report)
     put_ns(json, "sampled_cpu_s", cov->sampled_ns);
     put_ns(json, "process_cpu_s", cov->charged_ns);
     put_seconds(json, "ratio", cov->ratio);
+    put_ns(json, "closing_cpu_s", cov->closing_ns);
     put_ns(json, "late_cpu_s", cov->late_ns);
     put_ns(json, "startup_cpu_s", cov->startup_ns);
     put_ns(json, "tail_cpu_s", cov->tail_ns);

@@ -128,6 +128,9 @@ static void write_coverage_facts(struct writer *w)
     struct strbuf text = {0};
     strbuf_addf(&text, "%s of CPU",
                 isnan(cov->ratio) ? "unknown share" : unit_percent(cov->ratio).text);
+    if (cov->closing_ns > 0 && cov->charged_ns > 0 && cov->charged_ns != PROFILE_UNKNOWN)
+        strbuf_addf(&text, " (closing %s)",
+                    unit_percent((double)cov->closing_ns / (double)cov->charged_ns).text);
     fact(&facts, "coverage", coverage_style(cov->ratio), strbuf_text(&text));
     strbuf_clear(&text);
     strbuf_addf(&text, "%s of %s", unit_seconds(report_seconds(cov->sampled_span_ns)).text,
@@ -278,35 +281,78 @@ static int write_roles(struct writer *w)
 
 /* ---- units and processes ---------------------------------------------------------------------------------------- */
 
-static int process_cells(struct writer *w, struct table *table, const char *title, uint32_t index)
+static void measure_cells(struct table *table, double cpu_s, double wall_s, uint64_t rss_bytes)
 {
-    const struct report_process *process = &w->report->processes.items[index];
-    bool has_rss = process->has_usage && process->usage.max_rss_bytes != PROFILE_UNKNOWN;
-    table_cell(table, title);
-    table_cell(table, unit_seconds(report_process_cpu_s(process)).text);
-    table_cell(table, unit_seconds(report_process_wall_s(process)).text);
-    table_cell(table, unit_bytes(has_rss ? (double)process->usage.max_rss_bytes : NAN).text);
+    table_cell(table, unit_seconds(cpu_s).text);
+    table_cell(table, unit_seconds(wall_s).text);
+    table_cell(table, unit_bytes(rss_bytes == PROFILE_UNKNOWN ? NAN : (double)rss_bytes).text);
+}
+
+/* What stands where phases would, when there are none. */
+static const char *without_phases(const struct writer *w, const struct report_process *unsampled)
+{
+    if (w->report->session.rate_hz == 0)
+        return "";
+    return unsampled ? report_why_not(unsampled->why_not) : "no sample";
+}
+
+static int unit_cells(struct writer *w, struct table *table, const struct report_unit *unit)
+{
+    const struct report_process *process = &w->report->processes.items[unit->process];
+    bool is_sampled = process->sampled == PROFILE_SAMPLED_YES;
     struct strbuf phases = {0};
     int rc = LAM_OK;
-    if (process->sampled != PROFILE_SAMPLED_YES)
-        strbuf_addf(&phases, "not sampled: %s", report_why_not(process->why_not));
-    else if (process->amount.samples == 0)
-        strbuf_add(&phases, "no sample");
+    table_cell(table, unit->title);
+    measure_cells(table, report_process_cpu_s(process), report_process_wall_s(process),
+                  process->has_usage ? process->usage.max_rss_bytes : PROFILE_UNKNOWN);
+    if (process->amount.samples > 0)
+        rc = report_top_phases(w->report, unit->process, 3, &phases);
     else
-        rc = report_top_phases(w->report, index, 3, &phases);
+        strbuf_add(&phases, without_phases(w, is_sampled ? NULL : process));
     table_cell(table, strbuf_text(&phases));
     strbuf_free(&phases);
     return rc;
 }
 
-static void process_columns(struct table *table, const char *what)
+static void process_columns(const struct writer *w, struct table *table, const char *what)
 {
     table->indent = 2;
     table_column(table, what, TABLE_LEFT, 44);
     table_column(table, "CPU", TABLE_RIGHT, 0);
     table_column(table, "wall", TABLE_RIGHT, 0);
     table_column(table, "peak", TABLE_RIGHT, 0);
-    table_column(table, "most of it", TABLE_LEFT, 0);
+    table_column(table, w->report->session.rate_hz ? "most of it" : "", TABLE_LEFT, 0);
+}
+
+/* Of a command that is no build: its programs. */
+static int write_programs(struct writer *w)
+{
+    struct process_groups groups = {0};
+    struct table table = {0};
+    int rc = report_process_groups(w->report, 3, &groups);
+    heading(w, "Processes by CPU");
+    process_columns(w, &table, "program");
+    for (size_t i = 0; i < groups.count && (w->view->top == 0 || i < w->view->top); i++) {
+        const struct process_group *group = &groups.items[i];
+        const struct report_process *unsampled =
+            group->unsampled == REPORT_NO_UNIT ? NULL
+                                               : &w->report->processes.items[group->unsampled];
+        if (group->count > 1)
+            table_cellf(&table, "%s (%s times)", group->title, unit_count(group->count).text);
+        else
+            table_cell(&table, group->title);
+        measure_cells(&table, group->cpu_s, group->longest_wall_s, group->max_rss_bytes);
+        table_cell(&table,
+                   group->samples ? strbuf_text(&group->phases) : without_phases(w, unsampled));
+    }
+    if (rc == LAM_OK)
+        rc = table_print(&table, w->term, w->out);
+    if (w->view->top && groups.count > w->view->top)
+        strbuf_addf(w->out, "  and %s more programs (--top 0 shows all)\n",
+                    unit_count(groups.count - w->view->top).text);
+    table_free(&table);
+    report_process_groups_free(&groups);
+    return rc;
 }
 
 static void write_rest_of_units(struct writer *w)
@@ -330,32 +376,21 @@ static void write_rest_of_units(struct writer *w)
 static int write_units(struct writer *w)
 {
     const struct report *report = w->report;
+    if (report->units.count == 0)
+        return write_programs(w);
     struct table table = {0};
     int rc = LAM_OK;
-    if (report->units.count > 0) {
-        heading(w, "Units by CPU");
-        process_columns(&table, "unit");
-        array_each(&w->rows->units, index)
-        {
-            const struct report_unit *unit = &report->units.items[*index];
-            if (rc == LAM_OK)
-                rc = process_cells(w, &table, unit->title, unit->process);
-        }
-    } else {
-        heading(w, "Processes by CPU");
-        process_columns(&table, "process");
-        struct process_order order = {0};
-        rc = report_process_order(report, &order);
-        for (size_t i = 0;
-             rc == LAM_OK && i < order.count && (w->view->top == 0 || i < w->view->top); i++)
-            rc = process_cells(w, &table, report->processes.items[order.items[i]].title,
-                               order.items[i]);
-        array_free(&order);
+    heading(w, "Units by CPU");
+    process_columns(w, &table, "unit");
+    array_each(&w->rows->units, index)
+    {
+        if (rc == LAM_OK)
+            rc = unit_cells(w, &table, &report->units.items[*index]);
     }
     if (rc == LAM_OK)
         rc = table_print(&table, w->term, w->out);
     table_free(&table);
-    if (rc == LAM_OK && report->units.count > 0)
+    if (rc == LAM_OK)
         write_rest_of_units(w);
     return rc;
 }

@@ -560,6 +560,7 @@ static const struct {
     {STREAM_SAMPLE_LATE, "late"},
     {STREAM_SAMPLE_TRUNCATED, "truncated"},
     {STREAM_SAMPLE_AT_RETURN, "at_return"},
+    {PROFILE_SAMPLE_CLOSING, "closing"},
 };
 enum { SAMPLE_FLAG_COUNT = sizeof sample_flags / sizeof *sample_flags };
 
