@@ -13,7 +13,7 @@ __attribute__((noinline)) void after_inner(void)
     __asm__ volatile("nop");
 }
 
-void outer(unsigned long ms)
+__attribute__((visibility("default"))) void outer(unsigned long ms)
 {
     inner(ms);
     __asm__ volatile("");

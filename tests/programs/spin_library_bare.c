@@ -1,3 +1,3 @@
-/* build: -shared -fPIC -s */
-/* spin_library without a symbol table: only `outer` and what else is exported has a name. */
+/* build: -shared -fPIC -s -fvisibility=hidden */
+/* spin_library without a symbol table: only `outer`, which is exported, has a name. */
 #include "spin_library.c"
