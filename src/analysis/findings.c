@@ -34,11 +34,11 @@ static int find_failure(struct draft *draft)
                    "was written until then.");
     if (report->session.exit_code <= 0)
         return LAM_OK;
-    return add(draft,
-               (struct report_finding){"command_failed", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
-               arena_printf(&report->arena,
-                            "The command failed with exit code %d: what it did not get to is not in here.",
-                            report->session.exit_code));
+    return add(
+        draft, (struct report_finding){"command_failed", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
+        arena_printf(&report->arena,
+                     "The command failed with exit code %d: what it did not get to is not in here.",
+                     report->session.exit_code));
 }
 
 static int find_serial_tail(struct draft *draft)
@@ -58,6 +58,9 @@ static int find_serial_tail(struct draft *draft)
         if (!who)
             return LAM_E_NOMEM;
     }
+    if (report->peak_threads == 1)
+        return add(draft, (struct report_finding){"serial_tail", REPORT_NOTE, NULL, tail, unit},
+                   "Never more than one thread was working: more cores do not help.");
     return add(
         draft, (struct report_finding){"serial_tail", REPORT_WARNING, NULL, tail, unit},
         arena_printf(&report->arena,
@@ -147,7 +150,9 @@ static int find_low_coverage(struct draft *draft)
                  {cov->tail_ns, "after the last sample of their thread"},
                  {cov->late_ns, "of late weight"},
                  {report_unaccounted_ns(report), "in unidentified descendants"}};
-    if (!report->session.has_samples || report->session.rate_hz == 0 || !(cov->ratio < 0.9))
+    /* What could not be sampled has a finding of its own, and a few milliseconds say nothing. */
+    bool is_told = cov->sampled_ns + cov->unsampled_ns >= cov->charged_ns / 10 * 9;
+    if (report->session.rate_hz == 0 || !(cov->ratio < 0.9) || is_told || cov->charged_ns < 50000000)
         return LAM_OK;
     struct strbuf list = {0};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)

@@ -170,8 +170,7 @@ static void add_top_phases(const struct report *report, struct report_amount *am
 int report_top_phases(const struct report *report, uint32_t process, unsigned count,
                       struct strbuf *text)
 {
-    struct report_amount *amounts =
-        mem_zalloc(classifier_phase_count(report->cls), sizeof *amounts);
+    struct report_amount *amounts = mem_zalloc(classifier_phase_count(report->cls), sizeof *amounts);
     if (!amounts)
         return LAM_E_NOMEM;
     report_by_phase(report, process, amounts);
@@ -251,8 +250,7 @@ static int compare_groups(const void *a, const void *b)
 }
 
 /* The group of each process, in *group_of. */
-static int make_groups(const struct report *report, struct process_groups *groups,
-                       uint32_t *group_of)
+static int make_groups(const struct report *report, struct process_groups *groups, uint32_t *group_of)
 {
     struct map seen = {0};
     int rc = LAM_OK;

@@ -335,8 +335,7 @@ static int write_programs(struct writer *w)
     for (size_t i = 0; i < groups.count && (w->view->top == 0 || i < w->view->top); i++) {
         const struct process_group *group = &groups.items[i];
         const struct report_process *unsampled =
-            group->unsampled == REPORT_NO_UNIT ? NULL
-                                               : &w->report->processes.items[group->unsampled];
+            group->unsampled == REPORT_NO_UNIT ? NULL : &w->report->processes.items[group->unsampled];
         if (group->count > 1)
             table_cellf(&table, "%s (%s times)", group->title, unit_count(group->count).text);
         else
