@@ -12,7 +12,7 @@
 struct unwind_snapshot {
     struct unwind_module *tables[2];
     uint32_t capacity;
-    uint32_t counts[2];
+    _Atomic uint32_t counts[2];
     _Atomic uint32_t version; /* 0 nothing yet; tables[version & 1] is valid */
     _Atomic uint32_t writers; /* refreshes under way or asked for */
     _Atomic uint32_t missed;  /* modules that had no room in the last refresh */

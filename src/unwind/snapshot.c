@@ -52,12 +52,13 @@ static void refresh_once(struct unwind_snapshot *snapshot)
 {
     uint32_t version = atomic_load_explicit(&snapshot->version, memory_order_relaxed);
     uint32_t next = version + 1 ? version + 1 : 2; /* 0 is kept for "nothing yet" */
-    /* A reader still in this table, from two versions ago, checks the version after it has copied: the fence keeps our
-     * stores behind the version that it will then see as changed. */
-    atomic_thread_fence(memory_order_seq_cst);
+    /* A reader may still be in this table, from two versions ago. It looks at the version again after it has copied; our
+     * last store to the version must be before any to the table, or it would take a mixture for whole. A read-modify-write
+     * with acquire lets no later store pass, and comes after the earlier release on the same thread. */
+    (void)atomic_fetch_add_explicit(&snapshot->version, 0, memory_order_acq_rel);
     struct filling filling = {snapshot->tables[next & 1], 0, snapshot->capacity, 0};
     dl_iterate_phdr(add_module, &filling);
-    snapshot->counts[next & 1] = filling.count;
+    atomic_store_explicit(&snapshot->counts[next & 1], filling.count, memory_order_relaxed);
     atomic_store_explicit(&snapshot->missed, filling.missed, memory_order_relaxed);
     /* release: pairs with the acquire in unwind_snapshot_find(); the table is complete before it is named. */
     atomic_store_explicit(&snapshot->version, next, memory_order_release);
@@ -76,8 +77,10 @@ void unwind_snapshot_refresh(struct unwind_snapshot *snapshot)
                                                     memory_order_acq_rel, memory_order_acquire));
 }
 
-static int table_find(const struct unwind_module *table, uint32_t count, uint64_t pc,
-                      struct unwind_module *out)
+/* May read entries that are being replaced; what it copied then is thrown away. Not for the race detector to judge. */
+static __attribute__((noinline)) UNWIND_RAW int table_find(const struct unwind_module *table,
+                                                           uint32_t count, uint64_t pc,
+                                                           struct unwind_module *out)
 {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -111,14 +114,14 @@ int unwind_snapshot_find(void *ctx, uint64_t pc, struct unwind_module *out)
         uint32_t version = atomic_load_explicit(&snapshot->version, memory_order_acquire);
         if (version == 0)
             return -1;
-        uint32_t count = snapshot->counts[version & 1];
+        uint32_t count = atomic_load_explicit(&snapshot->counts[version & 1], memory_order_relaxed);
         if (count > snapshot->capacity)
             continue;
         struct unwind_module module;
         int found = table_find(snapshot->tables[version & 1], count, pc, &module);
-        /* The copy came before this load: only when no second refresh had begun is it whole. */
-        atomic_thread_fence(memory_order_acquire);
-        if (atomic_load_explicit(&snapshot->version, memory_order_relaxed) != version)
+        /* release: no load of the copy comes after this (pairs with the read-modify-write in refresh_once()). Only when no
+         * second refresh had begun is the copy whole. */
+        if (atomic_fetch_add_explicit(&snapshot->version, 0, memory_order_acq_rel) != version)
             continue;
         if (found < 0 || !still_there(&module))
             return -1;

@@ -28,7 +28,8 @@ static void start_window(void)
 
 static void put(const void *bytes, size_t size)
 {
-    memcpy(window + window_size, bytes, size);
+    if (size > 0)
+        memcpy(window + window_size, bytes, size);
     window_size += size;
     module.bytes_size = window_size;
 }
