@@ -22,16 +22,15 @@
 /* libiberty's demanglers bound the depth of what they print, but not the stack of what they parse
  * (arrays of the name's length, and one of templates × references), nor their output, nor their
  * time. So they run here:
- *   - on a thread whose stack is large enough for the longest name we accept (demangle_stacks below);
- *   - with output going to a buffer of fixed size, which is left by a jump when it is full: they hold no resource, since
- *     their callback forms allocate on the stack alone;
- *   - under a timer on the thread's CPU clock, whose second tick within one name leaves it in the same
- * way. */
+ *   - on a thread whose stack is large enough for the longest name we accept (demangle_stacks);
+ *   - with output going to a buffer of fixed size, which is left by a jump when it is full: they
+ *     hold no resource, since their callback forms allocate on the stack alone;
+ *   - under a timer on the thread's CPU clock, whose second tick within one name leaves it in the
+ *     same way: some names are read twice on each level before anything is printed. */
 enum {
     DEMANGLE_OPTIONS = DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT,
     DEMANGLE_TICK_NS = 3000000,
-    DEMANGLE_TICKS =
-        2, /* the kernel rounds ticks up to its own, and the first may have been nearly due */
+    DEMANGLE_TICKS = 2, /* the first may have been nearly due when the name was begun */
 };
 
 /* Parsing takes at most about 1.5 KB of stack a byte (several frames a level of nesting), printing

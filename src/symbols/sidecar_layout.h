@@ -10,8 +10,7 @@
 
 enum {
     SIDECAR_VERSION_MAJOR = 1, /* a reader refuses another major version */
-    SIDECAR_VERSION_MINOR =
-        0, /* a reader skips sections and the ends of items that a later minor version added */
+    SIDECAR_VERSION_MINOR = 0, /* a reader skips sections and ends of items that it does not know */
     SIDECAR_SECTIONS_MAX = 64,
     SIDECAR_BUILD_ID_MAX = 32,
 };
