@@ -28,7 +28,10 @@
  *   - under a timer on the thread's CPU clock, whose second tick within one name leaves it in the
  *     same way: some names are read twice on each level before anything is printed. */
 enum {
-    DEMANGLE_OPTIONS = DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT,
+    RUST_OPTIONS = DMGL_PARAMS | DMGL_ANSI, /* at most 1,024 levels */
+    /* For C++ the limit would refuse names of more than 1,024 bytes. */
+    CPP_OPTIONS = RUST_OPTIONS | DMGL_NO_RECURSE_LIMIT,
+    UNTIMED_MAX_INPUT = 128, /* too short to take long, where the system has no timer for us */
     DEMANGLE_TICK_NS = 3000000,
     DEMANGLE_TICKS = 2, /* the first may have been nearly due when the name was begun */
 };
@@ -98,7 +101,7 @@ static void room_start_timer(struct demangle_room *room)
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = tick_signal()};
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
     if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &room->timer) < 0)
-        return; /* stack and output stay bounded */
+        return;
     struct itimerspec every = {{0, DEMANGLE_TICK_NS}, {0, DEMANGLE_TICK_NS}};
     room->has_timer = timer_settime(room->timer, 0, &every, NULL) == 0;
     if (!room->has_timer)
@@ -135,9 +138,8 @@ static bool demangle_guarded(struct demangle_room *room, bool is_rust)
     atomic_signal_fence(
         memory_order_seq_cst); /* the handler on this thread may jump only once `leave` is filled */
     room->busy = 1;
-    int ok = is_rust
-                 ? rust_demangle_callback(room->name, DEMANGLE_OPTIONS, demangle_collect, room)
-                 : cplus_demangle_v3_callback(room->name, DEMANGLE_OPTIONS, demangle_collect, room);
+    int ok = is_rust ? rust_demangle_callback(room->name, RUST_OPTIONS, demangle_collect, room)
+                     : cplus_demangle_v3_callback(room->name, CPP_OPTIONS, demangle_collect, room);
     room->busy = 0;
     return ok && room->used > 0;
 }
@@ -300,6 +302,8 @@ static void *worker_main(void *arg)
         room->max_input = worker->crew->max_input;
         demangle_room = room;
         room_start_timer(room);
+        if (!room->has_timer && room->max_input > UNTIMED_MAX_INPUT)
+            room->max_input = UNTIMED_MAX_INPUT;
     }
     crew_work(worker->crew, worker->index);
     demangle_room = NULL;
