@@ -49,31 +49,31 @@ struct image {
     const char *name; /* its last part */
     uint32_t pid, ppid;
     uint64_t kernel_start;
-    uint32_t flags; /* enum stream_flag */
     uint64_t lost[STREAM_LOSS_KINDS];
     int64_t start_ns, agent_start_ns;
     int64_t last_ns; /* the latest time that any of its records names */
 
     struct recording_text exe, cwd, comm, argv; /* argv: each ended by NUL */
-    bool argv_cut;
     uint64_t exec_cpu_ns, image_cpu_ns;
-    bool has_config;
+    uint32_t flags; /* enum stream_flag */
     uint32_t engine;
     uint32_t period_ns[4];
-    uint8_t kernel_mode;
     int32_t open_errno; /* why the engine could not be started */
     uint16_t why_not;
+    uint8_t kernel_mode;
+    bool has_config;
+    bool argv_cut;
+    bool has_end; /* a PROCESS_END record; of several the last (a failed exec is followed by others) */
+    bool has_main_end; /* main_end is filled */
+    bool has_usage;
 
-    bool has_end; /* a PROCESS_END record, and nothing that shows it was taken back (a failed exec) */
     uint32_t end_how;
-    int64_t end_ns;
     int32_t end_code;
+    int64_t end_ns;
     uint64_t end_cpu_ns;
     struct stream_usage end_self, end_children;
 
-    /* The main thread's clocks at its end; an exec does not reset them. */
-    bool has_main_end;
-    struct thread_clocks main_end;
+    struct thread_clocks main_end; /* the main thread's clocks at its end; an exec does not reset them */
 
     LAM_ARRAY(struct spawned) spawns;
     LAM_ARRAY(struct child_exit) exits;
@@ -87,30 +87,27 @@ struct image {
     uint32_t process;                 /* id in the sink */
     uint64_t cpu_ns, tail_cpu_ns;     /* PROFILE_UNKNOWN */
     struct profile_usage usage;
-    bool has_usage;
     uint64_t peak_rss_bytes; /* as polled; PROFILE_UNKNOWN */
 };
 
 /* A kernel process from fork to exit: one or more images. */
 struct life {
-    uint32_t pid;
     uint64_t kernel_start; /* 0: not known */
-    uint32_t first, last;  /* images */
-    uint32_t ppid;
-    uint32_t parent; /* image that started it */
-    bool is_claimed; /* parent is from a SPAWN record */
-    int64_t start_ns;
-    bool has_exit; /* somebody who is in the recording waited for it */
-    int64_t exit_ns;
-    int32_t status;
+    int64_t start_ns, exit_ns;
     struct stream_usage total; /* of the wait: with its waited children's */
+    struct stream_usage own;
+    uint64_t seen_cpu_ns; /* PROFILE_UNKNOWN */
+    uint64_t all_cpu_ns;  /* its own and its descendants', as far as known */
+    uint32_t pid, ppid;
+    uint32_t first, last; /* images */
+    uint32_t parent;      /* image that started it */
+    uint32_t next_of_pid; /* older life of the same pid */
+    int32_t status;
+    uint8_t state;   /* of the walk that adds usage up */
+    bool is_claimed; /* parent is from a SPAWN record, or from a wait */
+    bool has_exit;   /* somebody who is in the recording waited for it */
     bool by_launcher;
     bool is_running;
-    uint64_t seen_cpu_ns; /* PROFILE_UNKNOWN */
-    uint32_t next_of_pid; /* older life of the same pid */
-    uint8_t state;        /* of the walk that adds usage up */
-    uint64_t all_cpu_ns;  /* its own and its descendants', as far as known */
-    struct stream_usage own;
     bool has_own;
 };
 

@@ -12,7 +12,7 @@
 #include "base/strbuf.h"
 #include "base/units.h"
 #include "reader/stream_names.h"
-#include "stream/layout.h"
+#include "reader/stream_records.h" /* the flags of samples */
 
 struct view_module {
     const char *path;
@@ -556,10 +556,8 @@ static const struct {
     uint16_t flag;
     const char *name;
 } sample_flags[] = {
-    {STREAM_SAMPLE_KERNEL, "kernel"},
-    {STREAM_SAMPLE_LATE, "late"},
-    {STREAM_SAMPLE_TRUNCATED, "truncated"},
-    {STREAM_SAMPLE_AT_RETURN, "at_return"},
+    {STREAM_SAMPLE_KERNEL, "kernel"},       {STREAM_SAMPLE_LATE, "late"},
+    {STREAM_SAMPLE_TRUNCATED, "truncated"}, {STREAM_SAMPLE_AT_RETURN, "at_return"},
     {PROFILE_SAMPLE_CLOSING, "closing"},
 };
 enum { SAMPLE_FLAG_COUNT = sizeof sample_flags / sizeof *sample_flags };

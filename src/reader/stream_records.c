@@ -130,12 +130,18 @@ static const struct stream_field notice_fields[] = {
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-#define ROW(TYPE, type, aux, fields)                                                   \
-    [STREAM_REC_##TYPE] = {STREAM_REC_##TYPE, #TYPE, aux, sizeof(struct type), fields, \
-                           COUNT(fields),     NULL,  0}
-#define ROW_TEXT(TYPE, type, aux, fields, texts)                                               \
-    [STREAM_REC_##TYPE] = {STREAM_REC_##TYPE, #TYPE, aux,         sizeof(struct type), fields, \
-                           COUNT(fields),     texts, COUNT(texts)}
+#define ROW(TYPE, type, aux, fields) \
+    [STREAM_REC_##TYPE] = {          \
+        STREAM_REC_##TYPE, sizeof(struct type), COUNT(fields), 0, #TYPE, aux, fields, NULL}
+#define ROW_TEXT(TYPE, type, aux, fields, texts) \
+    [STREAM_REC_##TYPE] = {STREAM_REC_##TYPE,    \
+                           sizeof(struct type),  \
+                           COUNT(fields),        \
+                           COUNT(texts),         \
+                           #TYPE,                \
+                           aux,                  \
+                           fields,               \
+                           texts}
 
 static const struct stream_record_row rows[] = {
     ROW_TEXT(PROCESS, stream_rec_process, NULL, process_fields, process_texts),

@@ -42,13 +42,12 @@ enum { STREAM_LENGTH_IS_AUX = -1 };
 
 struct stream_record_row {
     uint32_t type;
+    uint32_t fixed_bytes; /* of the body before its texts */
+    uint32_t field_count, text_count;
     const char *name;     /* "PROCESS" */
     const char *aux_name; /* what aux is: "thread"; NULL: nothing */
-    uint32_t fixed_bytes; /* of the body before its texts */
     const struct stream_field *fields;
-    uint32_t field_count;
     const struct stream_text_field *texts;
-    uint32_t text_count;
 };
 
 /* NULL for a type that is not known. */
