@@ -19,6 +19,7 @@ struct view_settings {
     struct view_options view;
     int format;
     bool is_raw;
+    bool has_phases;
     uint64_t depth;
 };
 
@@ -108,8 +109,12 @@ static int run_view(const struct view_settings *set, const char *path)
     }
     byteout_init_fd(out, STDOUT_FILENO);
     recording_make_ready(path);
-    int rc = set->is_raw ? view_raw(path, set->view.is_json, out, &err)
-                         : view_recording(path, &set->view, out, &err);
+    struct view_options view = set->view;
+    int rc = set->has_phases && !set->is_raw ? classifier_open(&view.cls, NULL, &err) : LAM_OK;
+    if (rc == LAM_OK)
+        rc = set->is_raw ? view_raw(path, view.is_json, out, &err)
+                         : view_recording(path, &view, out, &err);
+    classifier_close(&view.cls);
     bool is_reading_wrong = rc < 0 && !out->failed;
     int flushed = byteout_flush(out, "standard output", &err);
     bool is_pipe_closed = out->errnum == EPIPE;
@@ -140,6 +145,10 @@ int cmd_view(int argc, char **argv)
          OPTION_TEXT, &set.view.label, NULL, NULL},
         {"show", 's', "KINDS", "processes, threads, samples, waits; several with commas between",
          OPTION_CALL, &set.view, NULL, parse_show},
+        {"phases", 0, NULL, "name the segment, phase and detail of each sample", OPTION_FLAG,
+         &set.has_phases, NULL, NULL},
+        {"no-stacks", 0, NULL, "leave the frames out", OPTION_FLAG, &set.view.hides_stacks, NULL,
+         NULL},
         {"depth", 'd', "N", "frames shown of a stack, innermost first; 0 shows all (text only)",
          OPTION_U64, &set.depth, NULL, NULL},
         {"format", 'f', "FORMAT", "text, or json: one object a line", OPTION_CHOICE, &set.format,

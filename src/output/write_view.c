@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/symbol_names.h"
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/file.h"
@@ -35,6 +36,7 @@ struct view_thread {
     uint32_t tid;
     const char *name;
     bool is_shown;
+    uint32_t fallback; /* of the classifier, for a thread of this name */
 };
 
 struct view {
@@ -52,6 +54,9 @@ struct view {
     uint32_t first_thread;
     uint32_t pid;
     bool process_is_shown;
+    const char *exe; /* of the process at hand */
+    struct symbol_names names;
+    struct stack_states states; /* with a classifier only */
 };
 
 /* ---- one line ---- */
@@ -205,6 +210,10 @@ static int on_process(void *ctx, const struct profile_process *process)
     view->process_is_shown = !wanted || is_number(wanted, process->pid) || contains(program, wanted);
     array_clear(&view->threads);
     arena_reset(&view->process_arena);
+    const struct profile_text *exe = process->exe.size ? &process->exe : &process->comm;
+    view->exe = arena_strndup(&view->process_arena, exe->size ? exe->bytes : "", exe->size);
+    if (!view->exe)
+        return LAM_E_NOMEM;
     if (!view->process_is_shown || view->options.hides_processes || view->options.label)
         return LAM_OK;
     begin(view, "process");
@@ -331,12 +340,18 @@ static int on_module(void *ctx, const struct profile_module *module)
     if (view->symbols)
         id = symbols_module(view->symbols, module->build_id, module->build_id_bytes,
                             module->path.bytes, module->path.size);
+    int rc = view->options.cls ? stack_states_module(&view->states, module) : LAM_OK;
+    if (rc < 0)
+        return rc;
     return path ? array_push(&view->modules, ((struct view_module){path, id})) : LAM_E_NOMEM;
 }
 
 static int on_frame(void *ctx, const struct profile_frame *frame)
 {
     struct view *view = ctx;
+    int rc = view->options.cls ? stack_states_frame(&view->states, frame) : LAM_OK;
+    if (rc < 0)
+        return rc;
     return array_push(&view->frames,
                       ((struct view_frame){frame->module, frame->offset, frame->is_return, NULL}));
 }
@@ -344,6 +359,9 @@ static int on_frame(void *ctx, const struct profile_frame *frame)
 static int on_stack(void *ctx, const struct profile_stack *stack)
 {
     struct view *view = ctx;
+    int rc = view->options.cls ? stack_states_stack(&view->states, stack) : LAM_OK;
+    if (rc < 0)
+        return rc;
     return array_push(&view->stacks, ((struct view_stack){stack->parent, stack->frame, 0}));
 }
 
@@ -433,6 +451,8 @@ static void json_frame(struct view *view, const struct view_frame *frame)
 
 static void put_stack(struct view *view, uint32_t stack_id)
 {
+    if (view->options.hides_stacks)
+        return;
     if (view->options.is_json) {
         json_member_array(&view->json, "frames");
         for (uint32_t id = stack_id; id; id = view->stacks.items[id - 1].parent)
@@ -465,6 +485,9 @@ static int name_thread(struct view *view, struct view_thread *thread, struct pro
 {
     const char *wanted = view->options.thread;
     thread->name = arena_strndup(&view->process_arena, name.bytes, name.size);
+    if (view->options.cls)
+        thread->fallback =
+            classifier_thread(view->options.cls, view->exe, name.size ? name.bytes : "", name.size).fallback;
     thread->is_shown = view->process_is_shown &&
                        (!wanted || is_number(wanted, thread->tid) || contains(name, wanted));
     return thread->name ? LAM_OK : LAM_E_NOMEM;
@@ -583,6 +606,27 @@ static void sample_json(struct view *view, const struct profile_sample *sample,
     json_put_end(json);
 }
 
+static int put_phase(struct view *view, const struct profile_sample *sample,
+                     const struct view_thread *thread)
+{
+    uint32_t bucket;
+    uint32_t state = stack_states_get(&view->states, sample->stack).state;
+    int rc = classifier_decide(view->options.cls, state, thread->fallback, &bucket);
+    if (rc < 0)
+        return rc;
+    struct phase_bucket phase = classifier_bucket(view->options.cls, bucket);
+    if (view->options.is_json) {
+        json_member_str(&view->json, "segment", phase_segment_name(phase.segment));
+        json_member_str(&view->json, "phase", phase.phase_name);
+        json_member_str(&view->json, "detail", phase.detail);
+    } else {
+        strbuf_addf(&view->line, "  %s > %s", phase_segment_name(phase.segment), phase.phase_name);
+        if (phase.detail)
+            strbuf_addf(&view->line, " > %s", phase.detail);
+    }
+    return LAM_OK;
+}
+
 static int on_sample(void *ctx, const struct profile_sample *sample)
 {
     struct view *view = ctx;
@@ -603,6 +647,8 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
                 strbuf_addf(&view->line, " %s", sample_flags[i].name);
         }
     }
+    if (view->options.cls && put_phase(view, sample, thread) < 0)
+        return LAM_E_NOMEM;
     put_stack(view, sample->stack);
     return end(view);
 }
@@ -693,6 +739,9 @@ int write_view_open(struct view **view, const struct view_options *options, stru
     made->options = *options;
     made->out = out;
     made->symbols = symbols;
+    made->names.symbols = symbols;
+    struct frame_names names = symbol_names_frames(&made->names);
+    stack_states_init(&made->states, options->cls, &names);
     *view = made;
     return LAM_OK;
 }
@@ -706,6 +755,8 @@ void write_view_close(struct view **view)
 {
     if (!view || !*view)
         return;
+    stack_states_free(&(*view)->states);
+    symbol_names_free(&(*view)->names);
     array_free(&(*view)->modules);
     array_free(&(*view)->frames);
     array_free(&(*view)->stacks);

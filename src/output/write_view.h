@@ -8,6 +8,7 @@
 
 #include "base/byteout.h"
 #include "base/error.h"
+#include "phase/classifier.h"
 #include "profile/sink.h"
 #include "symbols/sidecar.h"
 
@@ -19,6 +20,8 @@ struct view_options {
     const char *label; /* part of a frame's name; NULL: all. Then only samples and waits are shown */
     double from_s, to_s; /* NaN: open */
     uint32_t depth;      /* frames of a stack in text, innermost first; 0: all */
+    bool hides_stacks;
+    struct classifier *cls; /* names the phase of each sample; the caller's, outlives the view. NULL: none is named */
 };
 
 struct view;
