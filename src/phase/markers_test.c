@@ -153,6 +153,29 @@ static void all_phases_are_those_of_the_schema(void **unused)
     marker_set_free(&set);
 }
 
+/* A program belongs to a kind by its own name, not by that of a directory above it. */
+static void directories_are_no_programs(void **unused)
+{
+    (void)unused;
+    static const char *const programs[] = {"/usr/lib/gcc/x86_64-linux-gnu/12/cc1",
+                                           "/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus",
+                                           "/home/me/make/x",
+                                           "/home/me/ld/x",
+                                           "/home/me/python3/x",
+                                           "/home/me/clang/x",
+                                           "/home/me/rustc/x"};
+    struct classifier *cls;
+    assert_int_equal(classifier_open(&cls, NULL, NULL), LAM_OK);
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        struct classifier_thread thread = classifier_thread(cls, programs[i], "x", 1);
+        uint32_t bucket;
+        assert_int_equal(classifier_decide(cls, 0, thread.fallback, &bucket), LAM_OK);
+        if (classifier_bucket(cls, bucket).segment != SEGMENT_UNKNOWN)
+            fail_msg("%s is %s", programs[i], classifier_bucket(cls, bucket).phase_name);
+    }
+    classifier_close(&cls);
+}
+
 static void rustc_threads_have_their_roles(void **unused)
 {
     (void)unused;
@@ -169,6 +192,7 @@ static void rustc_threads_have_their_roles(void **unused)
         {"/w/target/debug/build/x-0123456789abcdef/build-script-build", "build-script-bu", "process"},
         {"/usr/bin/x86_64-linux-gnu-ld.bfd", "ld", "process"},
         {"/usr/lib/gcc/x86_64-linux-gnu/12/cc1", "cc1", "process"},
+        {"/home/me/make/cargo/rustc/prog", "rustc", "other"}, /* directories are no programs */
         {"/opt/unheard-of", "unheard-of", "other"},
     };
     struct classifier *cls = NULL;
@@ -188,6 +212,7 @@ int main(void)
         cmocka_unit_test(every_marker_matches_a_function_that_exists),
         cmocka_unit_test(all_phases_are_those_of_the_schema),
         cmocka_unit_test(rustc_threads_have_their_roles),
+        cmocka_unit_test(directories_are_no_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
