@@ -5,6 +5,7 @@
 #include "analysis/report.h"
 #include "analysis/symbol_names.h"
 #include "base/byteout.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/table.h"
@@ -86,20 +87,30 @@ static int write_report(const struct report *report, const struct report_setting
     return rc;
 }
 
+/* The sidecar of the recording, or of the one that a stream file lies in; none is no failure: units, processes and waits are
+ * worth reading without. */
+static int open_symbols(const char *recording, struct symbols **symbols, struct lam_error *err)
+{
+    char *dir = path_is_dir(recording) ? mem_strdup(recording) : path_dir(recording);
+    if (!dir)
+        return lam_error_set(err, LAM_E_NOMEM, "report: out of memory");
+    int rc = symbols_open(symbols, dir, err);
+    mem_free(dir);
+    if (rc == LAM_OK || rc == LAM_E_NOMEM)
+        return rc;
+    if (rc != LAM_E_NOTFOUND)
+        launcher_say("warning: %s; names and phases will be missing", err->msg);
+    *err = (struct lam_error)LAM_ERROR_INIT;
+    return LAM_OK;
+}
+
 static int read_and_write(const struct report_settings *set, struct classifier *cls,
                           struct lam_error *err)
 {
     struct symbols *symbols = NULL;
     struct symbol_names names = {0};
     struct report *report = NULL;
-    int rc = symbols_open(&symbols, set->recording, err);
-    if (rc == LAM_E_NOTFOUND || rc == LAM_E_CORRUPT || rc == LAM_E_TRUNCATED) {
-        /* The rest of the recording is still worth reading: units, processes, waits. */
-        if (rc != LAM_E_NOTFOUND)
-            fprintf(stderr, "lamella: warning: %s; names and phases will be missing\n", err->msg);
-        *err = (struct lam_error)LAM_ERROR_INIT;
-        rc = LAM_OK;
-    }
+    int rc = open_symbols(set->recording, &symbols, err);
     names.symbols = symbols;
     struct report_options options = {
         .cls = cls, .names = symbol_names_frames(&names), .read_files = true};
@@ -202,7 +213,7 @@ int cmd_report(int argc, char **argv)
         set.recording = operands.items[0];
         rc = run_report(&set, &error);
         if (rc < 0) {
-            fprintf(stderr, "lamella: %s\n", error.msg);
+            launcher_say("%s", error.msg);
             code = EXIT_FAILED;
         }
     } else {

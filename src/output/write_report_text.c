@@ -105,9 +105,11 @@ static void write_time_facts(struct writer *w)
     fact(&facts, "wall", STYLE_BOLD, unit_seconds(report_seconds(session->elapsed_ns)).text);
     fact(&facts, "CPU", STYLE_BOLD, unit_seconds(report_seconds(report->coverage.charged_ns)).text);
     struct strbuf text = {0};
-    strbuf_addf(&text, "%s of %u", unit_number(report->cores_used, 1).text, session->cores);
-    fact(&facts, "cores used", STYLE_PLAIN, strbuf_text(&text));
-    strbuf_clear(&text);
+    if (session->cores > 0) {
+        strbuf_addf(&text, "%s of %u", unit_number(report->cores_used, 1).text, session->cores);
+        fact(&facts, "cores used", STYLE_PLAIN, strbuf_text(&text));
+        strbuf_clear(&text);
+    }
     if (report->peak_threads > 0) {
         strbuf_addf(&text, "%u", report->peak_threads);
         fact(&facts, "peak threads", STYLE_PLAIN, strbuf_text(&text));
