@@ -74,7 +74,8 @@ def run_all(engine, options=(), before=(), only=lambda index: True):
     failures = []
     for index, words in enumerate(COMMANDS):
         path = os.path.join(PROGRAMS, words[0])
-        if not only(index) or not os.path.exists(path):
+        # A process that is under a filter cannot enter the strict mode.
+        if not only(index) or not os.path.exists(path) or ("perf" in before and words == ("seccomp_deny", "strict")):
             continue
         command = [path, *[os.path.join(PROGRAMS, word[1:]) if word.startswith("@") else word for word in words[1:]]]
         settings = ["--rate", RATES[index % 3], *options, *(["--no-kernel"] if index % 2 else [])]

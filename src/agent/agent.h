@@ -86,6 +86,8 @@ struct agent {
     char **argv;
 
     struct stream stream;
+    uint32_t torn; /* 1: pages of the stream are gone and its opening must be written again (atomic) */
+    uint32_t torn_records;  /* how many are known to be lost with them (atomic) */
     uint32_t stream_wanted; /* 1: a forked child that has not written anything yet (atomic) */
     uint64_t start_ticks;
     uint64_t handler_max_ticks; /* a longer stay in the handler held another program's turn on the core */
@@ -181,13 +183,24 @@ void virtual_signal_ignore(int really);
 void virtual_altstack_install(struct agent_thread *self, size_t stack_bytes);
 void virtual_altstack_remove(void *altstack);
 
-/* Blocks every signal in the calling thread; `saved` goes to agent_unmask_signals. Raw system calls. */
+/* ---- virtual_bus.c: SIGBUS, which tells that a page of ours is gone ---- */
+void bus_init(void);
+void bus_note_stream(void); /* the stream's header is complete */
+int bus_is_taken(void);
+void bus_get(struct sigaction *out);
+void bus_set(const struct sigaction *action);
+void bus_ignore(int really); /* as virtual_signal_ignore */
+void bus_before_vfork_exec(void);
+
+/* Blocks every signal but SIGBUS in the calling thread; `saved` goes to agent_unmask_signals. Raw system calls. */
 void agent_mask_signals(uint64_t *saved);
 void agent_unmask_signals(const uint64_t *saved);
 
 /* ---- modules.c ---- */
 void modules_init(void);
 void modules_note(uint64_t address); /* async-signal-safe; writes a MODULE record for a module not seen before */
+struct stream_cursor *modules_cursor(void);
+void modules_write_again(void); /* records are gone from the stream. Async-signal-safe */
 void modules_after_dlclose(void);
 void modules_after_dlopen(void);
 uint16_t modules_epoch(void);

@@ -82,6 +82,7 @@ static int open_stream(void)
         agent.stream.file.path = path;
         agent.stream.file.reopened = fds_protect;
         fds_protect(agent.stream.file.fd);
+        bus_note_stream();
     }
     return rc;
 }
@@ -102,17 +103,43 @@ static void write_opening(struct agent_thread *self)
                   agent.start_ticks);
 }
 
+/* Pages of the stream are gone: what readers need to make sense of the rest is written again. */
+static void open_again(struct agent_thread *self)
+{
+    account_notice(STREAM_NOTICE_TRUNCATED, __atomic_load_n(&agent.torn_records, __ATOMIC_RELAXED));
+    account_write_time(self);
+    account_write_process(self);
+    account_write_config(self);
+    for (struct agent_thread *thread = __atomic_load_n(&agent.threads, __ATOMIC_ACQUIRE); thread;
+         thread = thread->next) {
+        struct stream_rec_thread rec = {.ticks = agent.start_ticks,
+                                        .cpu_ns = thread->seen_cpu_ns,
+                                        .tid = thread->tid,
+                                        .origin = (uint8_t)thread->origin};
+        struct stream_piece piece = {&rec, sizeof rec};
+        if (__atomic_load_n(&thread->live, __ATOMIC_ACQUIRE))
+            stream_append(&agent.stream, &self->meta, STREAM_REC_THREAD, thread->index, &piece, 1,
+                          rec.ticks);
+    }
+    if (agent.stream.header)
+        __atomic_store_n(&agent.stream.header->lost[STREAM_LOSS_TRUNCATED],
+                         __atomic_load_n(&agent.torn_records, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
 /* A forked child usually execs at once, and then needs no stream; so it gets one when there is something to write. */
 void agent_want_stream(void)
 {
     uint32_t wanted = 1;
+    struct agent_thread *writer = agent_self == AGENT_THREAD_GONE ? NULL : agent_self;
+    if (__builtin_expect(__atomic_load_n(&agent.torn, __ATOMIC_RELAXED), 0) && writer &&
+        __atomic_exchange_n(&agent.torn, 0, __ATOMIC_ACQUIRE))
+        open_again(writer);
     if (!__atomic_load_n(&agent.stream_wanted, __ATOMIC_RELAXED) ||
         !__atomic_compare_exchange_n(&agent.stream_wanted, &wanted, 0, 0, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return;
-    struct agent_thread *self = agent_self;
-    if (open_stream() == 0 && self && self != AGENT_THREAD_GONE)
-        write_opening(self);
+    if (open_stream() == 0 && writer)
+        write_opening(writer);
 }
 
 /* ---- start ---- */
@@ -182,6 +209,7 @@ static void begin(void)
     agent.engine = NULL;
     if (!agent.why_not && exec_is_skipped(agent.exe))
         agent.why_not = STREAM_UNSAMPLED_SKIPPED;
+    bus_init();
     if (!agent.why_not && virtual_signal_init() == 0)
         engine_choose();
     if (!agent.engine && agent.engine_errno)
@@ -195,7 +223,8 @@ static void begin(void)
     uint64_t bit = (uint64_t)1 << (AGENT_SIGNAL - 1);
     if (self && saved & bit)
         self->blocks_signal = 1;
-    saved &= ~bit;
+    if (agent.signal_ready)
+        saved &= ~bit;
     agent_unmask_signals(&saved);
 }
 
@@ -258,6 +287,7 @@ void agent_start_child(void)
     thread_forget_all();
     note_start();
     agent.forked = 1;
+    agent.torn = agent.torn_records = 0;
     agent.stream_wanted = 1;
     begin();
     self = agent_self == AGENT_THREAD_GONE ? NULL : agent_self;

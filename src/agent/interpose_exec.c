@@ -237,7 +237,7 @@ typedef real_posix_spawn_fn spawn_fn;
 static void hold_signal(int how)
 {
     uint64_t bit = (uint64_t)1 << (AGENT_SIGNAL - 1);
-    if (virtual_mask_blocks())
+    if (agent.signal_ready && virtual_mask_blocks())
         sys_call4(SYS_rt_sigprocmask, how, &bit, NULL, 8);
     virtual_signal_ignore(how == SIG_BLOCK);
 }

@@ -48,24 +48,40 @@ static int set_other(int sig, const struct sigaction *action, struct sigaction *
     return rc;
 }
 
-AGENT_EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *old)
+/* Those that have a handler of ours in front: what the program set is kept, and shown to it. */
+static int set_shared(int sig, const struct sigaction *action, struct sigaction *old)
 {
-    if (!agent_enter_signals() || sig < 1 || sig > 64)
-        return REAL(sigaction)(sig, action, old);
-    if (sig != AGENT_SIGNAL)
-        return set_other(sig, action, old);
     struct sigaction before, wanted;
     if (action)
         wanted = *action; /* old may be the same place */
-    virtual_signal_get(&before);
+    if (sig == SIGBUS)
+        bus_get(&before);
+    else
+        virtual_signal_get(&before);
     /* A child of vfork has actions of its own, but its parent's memory: it sets them really. Many reset every signal. */
     if (action && sys_getpid() != agent.pid)
         REAL(sigaction)(sig, &wanted, NULL);
+    else if (action && sig == SIGBUS)
+        bus_set(&wanted);
     else if (action)
         virtual_signal_set(&wanted);
     if (old)
         *old = before;
     return 0;
+}
+
+static int is_shared(int sig)
+{
+    return (sig == AGENT_SIGNAL && agent.signal_ready) || (sig == SIGBUS && bus_is_taken());
+}
+
+AGENT_EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *old)
+{
+    if (!agent_enter() || sig < 1 || sig > 64)
+        return REAL(sigaction)(sig, action, old);
+    if (is_shared(sig))
+        return set_shared(sig, action, old);
+    return agent.signal_ready ? set_other(sig, action, old) : REAL(sigaction)(sig, action, old);
 }
 
 static sighandler_t signal_with(int sig, sighandler_t handler, int flags)
@@ -79,14 +95,14 @@ static sighandler_t signal_with(int sig, sighandler_t handler, int flags)
 
 AGENT_EXPORT sighandler_t signal(int sig, sighandler_t handler)
 {
-    if (!agent_enter_signals() || sig != AGENT_SIGNAL)
+    if (!agent_enter() || !is_shared(sig))
         return REAL(signal)(sig, handler);
     return signal_with(sig, handler, SA_RESTART);
 }
 
 AGENT_EXPORT sighandler_t __sysv_signal(int sig, sighandler_t handler)
 {
-    if (!agent_enter_signals() || sig != AGENT_SIGNAL)
+    if (!agent_enter() || !is_shared(sig))
         return REAL(__sysv_signal)(sig, handler);
     return signal_with(sig, handler, (int)(SA_RESETHAND | SA_NODEFER));
 }

@@ -43,7 +43,8 @@ static void enter_thread(struct agent_thread *prepared)
         virtual_altstack_install(self, stack_bytes);
     }
     /* The mask was inherited; if it holds ours blocked (a handler made this thread) it is opened. */
-    saved &= ~((uint64_t)1 << (AGENT_SIGNAL - 1));
+    if (agent.signal_ready)
+        saved &= ~((uint64_t)1 << (AGENT_SIGNAL - 1));
     agent_unmask_signals(&saved);
 }
 

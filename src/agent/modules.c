@@ -33,6 +33,7 @@ static struct {
     uint32_t count; /* of known (atomic: written last) */
     uint32_t epoch; /* atomic */
     uint32_t next_index;
+    uint32_t lost; /* records are gone from the stream: all are written again (atomic) */
     struct stream_cursor cursor;
     struct unwind_finder finder;
     struct unwind_snapshot snapshot;
@@ -56,7 +57,7 @@ static void unlock(void)
 
 void modules_init(void)
 {
-    modules.busy = modules.count = modules.next_index = 0;
+    modules.busy = modules.count = modules.next_index = modules.lost = 0;
     modules.epoch = 1;
     stream_cursor_init(&modules.cursor, STREAM_PAGE_MODULES, 0, 0);
     unwind_finder_init(&modules.finder, NULL);
@@ -81,8 +82,20 @@ int modules_find(void *ctx, uint64_t pc, struct unwind_module *out)
     return unwind_finder_find(&modules.finder, pc, out);
 }
 
+struct stream_cursor *modules_cursor(void)
+{
+    return &modules.cursor;
+}
+
+void modules_write_again(void)
+{
+    __atomic_store_n(&modules.lost, 1, __ATOMIC_RELAXED);
+}
+
 static int is_known(uint64_t address)
 {
+    if (__atomic_load_n(&modules.lost, __ATOMIC_RELAXED))
+        return 0;
     uint32_t count = __atomic_load_n(&modules.count, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < count; i++)
         if (address >= modules.known[i].start && address < modules.known[i].end)
@@ -158,6 +171,8 @@ static void write_module(const struct mapped *mapped)
 /* With the try-lock held. */
 static void note_mapped(const struct mapped *mapped)
 {
+    if (__atomic_exchange_n(&modules.lost, 0, __ATOMIC_RELAXED))
+        modules.count = 0;
     uint32_t count = modules.count;
     if (count == MODULES_MAX || is_known(mapped->start))
         return;

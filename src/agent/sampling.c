@@ -239,6 +239,15 @@ static int is_own_state(const struct agent_thread *self)
     return self ? self->tid == (uint32_t)sys_gettid() : sys_getpid() == agent.pid;
 }
 
+/* Where the program blocks SIGBUS it is open while we write; our return to the kernel restores the mask. */
+static void open_sigbus(const ucontext_t *context)
+{
+    uint64_t bit = (uint64_t)1 << (SIGBUS - 1), mask;
+    __builtin_memcpy(&mask, &context->uc_sigmask, sizeof mask);
+    if (mask & bit)
+        sys_call4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
+}
+
 /* All signals but SIGBUS are blocked while it runs (its sa_mask), so it is not entered twice in a thread. */
 void sampling_handler(int sig, siginfo_t *info, void *context)
 {
@@ -263,6 +272,7 @@ void sampling_handler(int sig, siginfo_t *info, void *context)
         self->no_stack_count++;
         goto out;
     }
+    open_sigbus(context);
     agent_want_stream();
     take_sample(self, context, ticks);
     uint64_t took = agent_now() - ticks;

@@ -26,6 +26,7 @@ static struct {
     struct stream_page *chunks[CHUNKS_MAX]; /* atomic */
     uint32_t next_id;                       /* atomic */
     struct table *newest;                   /* atomic */
+    uint32_t losses;                        /* how often nodes were lost; 16 bits count (atomic) */
 } stacks;
 
 static struct table *table_new(uint32_t bits, struct table *older)
@@ -54,6 +55,34 @@ void stacks_init(void)
     }
     stacks.next_id = 1;
     stacks.newest = NULL;
+}
+
+void stacks_start_over(void)
+{
+    uint32_t begun = CHUNKS_MAX, first = 1;
+    while (begun && !__atomic_load_n(&stacks.chunks[begun - 1], __ATOMIC_RELAXED))
+        begun--;
+    for (uint32_t i = 0; i < begun; i++)
+        first += stream_chunk_nodes(i);
+    uint32_t next = __atomic_load_n(&stacks.next_id, __ATOMIC_RELAXED);
+    while (next < first && !__atomic_compare_exchange_n(&stacks.next_id, &next, first, 0,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        continue;
+    __atomic_fetch_add(&stacks.losses, 1, __ATOMIC_RELAXED);
+}
+
+enum stacks_page stacks_page_at(const void *address)
+{
+    uintptr_t at = (uintptr_t)address;
+    enum stacks_page last = STACKS_PAGE_LAST;
+    for (uint32_t i = CHUNKS_MAX; i-- > 0;) {
+        uintptr_t page = (uintptr_t)__atomic_load_n(&stacks.chunks[i], __ATOMIC_RELAXED);
+        if (page && at >= page && at - page < stream_chunk_bytes(i))
+            return last;
+        if (page)
+            last = STACKS_PAGE_OLD;
+    }
+    return STACKS_PAGE_NONE;
 }
 
 /* Which chunk and slot a node id lies in: six chunks of growing size, then equal ones. */
@@ -165,6 +194,7 @@ static void table_enter(struct table *table, uint64_t *slot, const struct node_k
 
 static uint32_t node_store(const struct node_key *key)
 {
+    uint32_t losses = __atomic_load_n(&stacks.losses, __ATOMIC_RELAXED);
     uint32_t id = __atomic_fetch_add(&stacks.next_id, 1, __ATOMIC_RELAXED);
     struct stream_node *node = node_at(id, 1);
     if (!node)
@@ -175,7 +205,8 @@ static uint32_t node_store(const struct node_key *key)
     /* release: the node counts from here on. */
     __atomic_store_n(&node->parent_plus_1, key->parent + 1, __ATOMIC_RELEASE);
     modules_note(key->address);
-    return id;
+    /* A page that vanished under this very write holds the node for us alone: it must not be found again. */
+    return losses == __atomic_load_n(&stacks.losses, __ATOMIC_RELAXED) ? id : 0;
 }
 
 static struct table *newest_table(void)
@@ -216,14 +247,16 @@ static uint32_t find_or_add(uint32_t parent, uint64_t address, uint32_t epoch)
 uint32_t stacks_intern(struct stack_path *path, const uint64_t *frames, uint32_t count)
 {
     uint32_t epoch = modules_epoch();
+    /* The path counts in the same epoch and while no node was lost. */
+    uint32_t validity = epoch | __atomic_load_n(&stacks.losses, __ATOMIC_RELAXED) << 16;
     uint32_t shared = 0, id = 0;
-    if (path->epoch == epoch)
+    if (path->validity == validity)
         while (shared < path->count && shared < count &&
                path->addresses[shared] == frames[count - 1 - shared])
             shared++;
     if (shared)
         id = path->ids[shared - 1];
-    path->epoch = epoch;
+    path->validity = validity;
     path->count = shared;
     for (uint32_t i = shared; i < count; i++) {
         uint64_t address = frames[count - 1 - i];

@@ -46,7 +46,8 @@ extern void agent_restorer(void);
 
 void agent_mask_signals(uint64_t *saved)
 {
-    uint64_t all = ~(uint64_t)0;
+    /* A fault in a page of the stream must reach virtual_bus.c. */
+    uint64_t all = ~SIGNAL_BIT(SIGBUS);
     sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, &all, saved, 8);
 }
 
@@ -55,21 +56,34 @@ void agent_unmask_signals(const uint64_t *saved)
     sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, saved, NULL, 8);
 }
 
-static void set_real_action(void *handler, unsigned long flags, uint64_t mask,
-                            struct kernel_sigaction *old)
+void virtual_set_real(int sig, void *function, unsigned long flags, uint64_t mask,
+                      struct kernel_sigaction *old)
 {
-    struct kernel_sigaction action = {.handler = handler, .flags = flags, .mask = mask};
+    struct kernel_sigaction action = {.handler = function, .flags = flags, .mask = mask};
 #if defined(__x86_64__)
     action.flags |= KERNEL_SA_RESTORER;
     action.restorer = (void *)agent_restorer;
 #endif
-    sys_call4(SYS_rt_sigaction, AGENT_SIGNAL, &action, old, 8);
+    sys_call4(SYS_rt_sigaction, sig, &action, old, 8);
+}
+
+uintptr_t virtual_get_real(int sig)
+{
+    struct kernel_sigaction real = {0};
+    sys_call4(SYS_rt_sigaction, sig, NULL, &real, 8);
+    return (uintptr_t)real.handler;
+}
+
+static void set_real_action(void *handler, unsigned long flags, uint64_t mask,
+                            struct kernel_sigaction *old)
+{
+    virtual_set_real(AGENT_SIGNAL, handler, flags, mask, old);
 }
 
 static void take_real_action(struct kernel_sigaction *old)
 {
-    set_real_action((void *)sampling_handler, SA_SIGINFO | SA_ONSTACK | SA_RESTART, ~(uint64_t)0,
-                    old);
+    set_real_action((void *)sampling_handler, SA_SIGINFO | SA_ONSTACK | SA_RESTART,
+                    ~SIGNAL_BIT(SIGBUS), old);
 }
 
 int virtual_signal_init(void)
@@ -301,34 +315,7 @@ void virtual_mask_at_interrupt(struct agent_thread *self, void *context)
 
 /* ---- exec ---- */
 
-/* The new program inherits the mask and whether the signal is ignored: they are made real for the moment. The engine
- * is paused before, and what it had sent is delivered while the signal is open. */
-void virtual_signal_before_exec(void)
-{
-    uint64_t bit = SIGNAL_BIT(AGENT_SIGNAL);
-    sys_call4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
-    virtual_signal_ignore(1);
-    if (virtual_mask_blocks())
-        sys_call4(SYS_rt_sigprocmask, SIG_BLOCK, &bit, NULL, 8);
-}
-
-void virtual_signal_after_exec(void)
-{
-    uint64_t bit = SIGNAL_BIT(AGENT_SIGNAL);
-    take_real_action(NULL);
-    sys_call4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
-}
-
-/* What the child itself has set (interpose_signal.c lets it) stays; our handler stands for what the parent had. */
-void virtual_signal_before_vfork_exec(void)
-{
-    struct kernel_sigaction real = {0};
-    sys_call4(SYS_rt_sigaction, AGENT_SIGNAL, NULL, &real, 8);
-    if (real.handler == (void *)sampling_handler)
-        virtual_signal_ignore(1);
-}
-
-void virtual_signal_ignore(int really)
+static void ignore_trap(int really)
 {
     if (state.user.sa_flags & SA_SIGINFO || state.user.sa_handler != SIG_IGN)
         return;
@@ -336,6 +323,41 @@ void virtual_signal_ignore(int really)
         set_real_action((void *)SIG_IGN, 0, 0, NULL);
     else
         take_real_action(NULL);
+}
+
+void virtual_signal_ignore(int really)
+{
+    bus_ignore(really);
+    if (agent.signal_ready)
+        ignore_trap(really);
+}
+
+/* The new program inherits the mask and whether the signal is ignored: they are made real for the moment. The engine
+ * is paused before, and what it had sent is delivered while the signal is open. */
+void virtual_signal_before_exec(void)
+{
+    uint64_t bit = SIGNAL_BIT(AGENT_SIGNAL);
+    if (agent.signal_ready)
+        sys_call4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
+    virtual_signal_ignore(1);
+    if (agent.signal_ready && virtual_mask_blocks())
+        sys_call4(SYS_rt_sigprocmask, SIG_BLOCK, &bit, NULL, 8);
+}
+
+void virtual_signal_after_exec(void)
+{
+    uint64_t bit = SIGNAL_BIT(AGENT_SIGNAL);
+    virtual_signal_ignore(0);
+    if (agent.signal_ready)
+        sys_call4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
+}
+
+/* What the child itself has set (interpose_signal.c lets it) stays; our handler stands for what the parent had. */
+void virtual_signal_before_vfork_exec(void)
+{
+    if (agent.signal_ready && virtual_get_real(AGENT_SIGNAL) == (uintptr_t)sampling_handler)
+        ignore_trap(1);
+    bus_before_vfork_exec();
 }
 
 /* ---- alternate stacks ---- */

@@ -3,12 +3,19 @@
 #define LAMELLA_AGENT_VIRTUAL_SIGNAL_H
 
 #include <signal.h>
+#include <stdint.h>
 
 struct agent_thread;
 
 /* The program's own action for the sampling signal. */
 void virtual_signal_get(struct sigaction *out);
 void virtual_signal_set(const struct sigaction *action);
+
+/* The kernel's action for a signal, without libc: `function` with these flags and this mask; its function. */
+struct kernel_sigaction;
+void virtual_set_real(int sig, void *function, unsigned long flags, uint64_t mask,
+                      struct kernel_sigaction *old);
+uintptr_t virtual_get_real(int sig);
 
 /* Is one pending for the calling thread? (virtual_mask_blocks is in agent.h.) */
 int virtual_mask_pending(void);

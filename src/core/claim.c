@@ -45,6 +45,32 @@ static int open_again(struct claim_file *file)
     return 0;
 }
 
+/* -EOPNOTSUPP: the launcher chose storage that can reserve; elsewhere nothing is written. */
+static int reserve(int fd, uint64_t offset, uint32_t size)
+{
+    long rc;
+    do
+        rc = sys_call4(SYS_fallocate, fd, 0, offset, size);
+    while (rc == -EINTR);
+    return (int)rc;
+}
+
+int claim_restore(struct claim_file *file, uint64_t offset, const void *content, uint32_t size,
+                  void *at)
+{
+    if (!is_same_file(file) && open_again(file) < 0)
+        return -EBADF;
+    if (past_file_limit(offset + size))
+        return -EFBIG;
+    int rc = reserve(file->fd, offset, size);
+    if (rc < 0)
+        return rc;
+    if (sys_call4(SYS_pwrite64, file->fd, content, size, offset) != (long)size)
+        return -EIO;
+    void *map = sys_mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file->fd, offset);
+    return sys_is_error(map) ? (int)(intptr_t)map : 0;
+}
+
 int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void **map)
 {
     if (!is_same_file(file) && open_again(file) < 0)
@@ -55,18 +81,17 @@ int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void
     if ((file->max_bytes && seen + size > file->max_bytes) || past_file_limit(seen + size))
         return -EFBIG;
     uint64_t at = __atomic_fetch_add(file->cursor, size, __ATOMIC_RELAXED);
-    long rc;
-    do
-        rc = sys_call4(SYS_fallocate, file->fd, 0, at, size);
-    while (rc == -EINTR);
-    if (rc == -EOPNOTSUPP)
-        return -EOPNOTSUPP; /* the launcher chose storage that can reserve; elsewhere nothing is written */
+    int rc = reserve(file->fd, at, size);
     if (rc < 0)
-        return (int)rc;
+        return rc;
     void *at_map =
         sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file->fd, at);
     if (sys_is_error(at_map))
         return (int)(intptr_t)at_map;
+    uint64_t reached = __atomic_load_n(&file->reached, __ATOMIC_RELAXED);
+    while (reached < at + size && !__atomic_compare_exchange_n(&file->reached, &reached, at + size,
+                                                               0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        continue;
     *offset = at;
     *map = at_map;
     return 0;

@@ -16,7 +16,8 @@ struct claim_file {
     const char *path; /* to open it again when the descriptor was taken away; NULL: it is not */
     void (*reopened)(int fd); /* told of the new descriptor; NULL */
     uint64_t *cursor;         /* shared, in the file's own header */
-    uint64_t max_bytes;       /* 0: no budget */
+    uint64_t reached; /* end of the furthest stretch that this process mapped (atomic): the cursor's private shadow */
+    uint64_t max_bytes; /* 0: no budget */
 };
 
 /* Claims `size` bytes (a multiple of 4096).
@@ -26,6 +27,12 @@ struct claim_file {
  *              budget; -EBADF when the descriptor is no longer this file and it
  *              cannot be opened again; any other negative errno */
 int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void **map);
+
+/* Puts a stretch back that was mapped at `at` and has vanished because somebody truncated the file: reserved, filled with
+ * `content`, and only then mapped again, since others may be waiting to read it.
+ * Returns 0, or a negative errno as claim_stretch with the mapping unchanged. */
+int claim_restore(struct claim_file *file, uint64_t offset, const void *content, uint32_t size,
+                  void *at);
 
 /* Moves `fd` to a high number (close-on-exec), where programs that close or count from below do not meet it.
  * Returns the new descriptor, or `fd` itself when no higher one can be had. */

@@ -437,7 +437,8 @@ enum stream_notice {
     STREAM_NOTICE_SIGBUS = 4,
     STREAM_NOTICE_NO_STACK =
         5, /* samples skipped: the signal stack was too small for the handler; value = how many */
-    STREAM_NOTICE_SECCOMP = 6, /* the program put itself under a system-call filter: the agent withdrew before it */
+    STREAM_NOTICE_SECCOMP =
+        6, /* the program put itself under a system-call filter: the agent withdrew before it */
 };
 
 struct stream_rec_notice { /* aux: enum stream_notice */

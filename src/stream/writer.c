@@ -92,6 +92,7 @@ static int next_page(struct stream *stream, struct stream_cursor *cur, uint32_t 
 {
     if (!stream->header)
         return -1;
+    uint32_t torn = __atomic_load_n(&stream->torn, __ATOMIC_RELAXED);
     uint32_t size = cur->next_size ? cur->next_size : STREAM_PAGE_MIN;
     while (size < STREAM_PAGE_MAX && size - STREAM_PAGE_HEADER_BYTES < need)
         size *= 2;
@@ -117,13 +118,16 @@ static int next_page(struct stream *stream, struct stream_cursor *cur, uint32_t 
     cur->used = STREAM_PAGE_HEADER_BYTES;
     cur->size = size;
     cur->base_ticks = now;
+    cur->torn = torn;
     cur->next_size = size < STREAM_PAGE_MAX ? size * 2 : size;
     return 0;
 }
 
 void *stream_reserve(struct stream *stream, struct stream_cursor *cur, uint32_t size, uint64_t now)
 {
-    if (!cur->page || cur->size - cur->used < size)
+    /* relaxed: a page that is gone is found by its fault, this only spares the others theirs. */
+    if (!cur->page || cur->size - cur->used < size ||
+        cur->torn != __atomic_load_n(&stream->torn, __ATOMIC_RELAXED))
         if (next_page(stream, cur, size, now) < 0)
             return NULL;
     void *slot = cur->page + cur->used;
@@ -210,6 +214,11 @@ struct stream_page *stream_claim_page(struct stream *stream, uint32_t kind, uint
     };
     begin_page(map, &fields);
     return map;
+}
+
+void stream_abandon_pages(struct stream *stream)
+{
+    __atomic_fetch_add(&stream->torn, 1, __ATOMIC_RELAXED);
 }
 
 void stream_void_page(struct stream_page *page)

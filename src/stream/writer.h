@@ -18,6 +18,7 @@ struct stream {
     struct claim_file file;
     struct stream_header *header; /* mapped shared; NULL: not open */
     int use_counter;              /* which clock base_ticks are in */
+    uint32_t torn; /* how often pages were found to be gone (atomic): cursors go on in new ones */
 };
 
 struct stream_cursor {
@@ -30,6 +31,7 @@ struct stream_cursor {
     uint32_t thread;
     uint32_t tid;
     uint64_t base_ticks;
+    uint32_t torn; /* the stream's when the page was claimed */
 };
 
 struct stream_piece { /* one part of a record's body */
@@ -63,6 +65,10 @@ int stream_append_sample(struct stream *stream, struct stream_cursor *cur, uint3
 /* Claims a page of its own for a fixed structure (a chunk of stack nodes). Returns its mapping or NULL (counted). */
 struct stream_page *stream_claim_page(struct stream *stream, uint32_t kind, uint32_t size,
                                       uint32_t sequence, uint64_t now);
+
+/* Somebody truncated the file: no page claimed so far counts any more, since even one that can be written again, because
+ * the file has grown, has lost its header. */
+void stream_abandon_pages(struct stream *stream);
 
 /* Marks a page that lost a race as not used and unmaps it. */
 void stream_void_page(struct stream_page *page);
