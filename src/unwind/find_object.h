@@ -39,10 +39,12 @@ typedef int unwind_dl_find_object(void *address, struct dl_find_object *result);
 struct unwind_finder {
     unwind_dl_find_object *dl_find_object; /* glibc >= 2.35; NULL elsewhere */
     struct unwind_snapshot *snapshot;      /* asked second; NULL none */
-    _Atomic uint64_t vetted[8]; /* modules whose far program headers were found readable */
+    struct unwind_module program;          /* the executable, which stays; hdr_addr 0: not known */
+    _Atomic uint64_t vetted[8];            /* far-off headers of modules that were found readable */
 };
 
-/* Takes _dl_find_object() from libc if this libc has it: a weak reference bound when we were loaded, no dlsym(). */
+/* Takes _dl_find_object() from libc if this libc has it: a weak reference bound when we were loaded, no dlsym().
+ * Not in a signal handler. */
 void unwind_finder_init(struct unwind_finder *finder, struct unwind_snapshot *snapshot);
 
 /* An unwind_find_module over a struct unwind_finder. Async-signal-safe.

@@ -155,6 +155,19 @@ static bool fp_in_frame(struct unwind_space *space)
            guess->fp >= guess->sp && guess->fp - guess->sp < 1u << 20;
 }
 
+/* Code made at run time calls more of its kind, and none has rules; but it keeps frame pointers. A return address behind a
+ * call and a next frame above this one are taken for such a frame. */
+static bool by_frame_pointer(struct unwind_space *space)
+{
+    const struct unwind_guesswork *guess = &space->scratch->guess;
+    uint64_t fp = guess->fp, next, pc, target;
+    if (unwind_read(&space->memory, fp, &next) < 0 || word_at(space, fp + 8, &pc) < 0 ||
+        next <= fp || next - fp > 1u << 20 || !unwind_follows_call(space, pc, &target))
+        return false;
+    found(space, fp + 8, pc, fp);
+    return true;
+}
+
 /* Goes to the caller. */
 static void accept(struct unwind_space *space)
 {
@@ -175,14 +188,16 @@ static int guess_pushed(struct unwind_space *space, bool top)
     const struct unwind_guesswork *guess = &space->scratch->guess;
     bool framed = fp_in_frame(space), settled = false;
     uint64_t sp = guess->sp, above_fp = guess->fp + 8;
-    if (top) {
-        settled = by_exit(space) || scan_for_our_call(space, sp, 1) ||
+    if (top)
+        settled = by_exit(space);
+    if (top && !settled && guess->module.end != 0) /* nobody calls code made at run time by name */
+        settled = scan_for_our_call(space, sp, 1) ||
                   (framed && scan_for_our_call(space, above_fp, GUESS_FRAME_WORDS)) ||
-                  scan_for_our_call(space, sp + 8, GUESS_WORDS - 1);
-        settled =
-            settled || guess->found_slot || by_nearest_entry(space) || scan_for_any(space, sp, 1);
-    }
+                  scan_for_our_call(space, sp + 8, GUESS_WORDS - 1) || guess->found_slot ||
+                  by_nearest_entry(space);
+    settled = settled || (top && scan_for_any(space, sp, 1));
     settled = settled || (framed && scan_for_any(space, above_fp, top ? GUESS_FRAME_WORDS : 1)) ||
+              (framed && by_frame_pointer(space)) ||
               (top && scan_for_any(space, sp + 8, GUESS_WEAK_WORDS - 1));
     if (!settled)
         return -1;

@@ -3,7 +3,8 @@
  * Serves two places: the sampling handler inside somebody else's process, and a copied stack of another process read
  * from a file. What differs is in struct unwind_space: how to find a module and how to read a word. Nothing here
  * allocates, locks, prints or touches errno or thread-local data; unwind_stack() is async-signal-safe and uses less than
- * 700 bytes of stack (bench/unwind prints it), since everything large is in struct unwind_scratch. */
+ * 800 bytes of stack (unwind_self_test prints it), 1 KiB where it has to pass code without rules, since everything large
+ * is in struct unwind_scratch. */
 #ifndef LAM_UNWIND_UNWIND_H
 #define LAM_UNWIND_UNWIND_H
 

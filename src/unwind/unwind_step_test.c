@@ -350,6 +350,40 @@ static void code_without_rules(void)
     no_rules();
 }
 
+/* Code made at run time: in no module, with frame pointers. One function calls another, which calls back into ours. */
+static void (*made_at_run_time)(void);
+
+static void called_back(void)
+{
+    sink += (int)strlen("called back");
+}
+
+static void make_code(void)
+{
+    static const uint8_t code[] = {
+        0x55, 0x48, 0x89, 0xe5,                   /* push %rbp; mov %rsp, %rbp */
+        0xe8, 0x02, 0,    0,    0,                /* call inner */
+        0x5d, 0xc3,                               /* pop %rbp; ret */
+        0x55, 0x48, 0x89, 0xe5,                   /* inner: push %rbp; mov %rsp, %rbp */
+        0x48, 0x83, 0xec, 0x20,                   /* sub $32, %rsp */
+        0x48, 0xb8, 0,    0,    0, 0, 0, 0, 0, 0, /* movabs called_back, %rax */
+        0xff, 0xd0, 0xc9, 0xc3,                   /* call *%rax; leave; ret */
+    };
+    uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    uint64_t target = (uint64_t)(uintptr_t)called_back;
+    memcpy(page + 64, code, sizeof code);
+    memcpy(page + 64 + 21, &target, 8);
+    assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
+    made_at_run_time = (void (*)(void))(uintptr_t)(page + 64);
+}
+
+static void runs_made_code(void)
+{
+    made_at_run_time();
+    sink++;
+}
+
 static void on_other_stack(void)
 {
     static char stack[65536] __attribute__((aligned(16)));
@@ -374,6 +408,8 @@ static void every_instruction_reaches_the_root(void **state)
     run_body("signal frames", raises, 100, 0.95);
     run_body("stack switch", on_other_stack, 5000, 0.999);
     run_body("no rules", code_without_rules, 200, 0.999);
+    make_code();
+    run_body("run-time code", runs_made_code, 20, 0.999);
     run_body("dlopen", loads, 1000, 0.999);
 }
 

@@ -44,7 +44,7 @@ static const struct rule_cache cache = {entries, 12}; /* shared by all threads *
 static _Atomic uint32_t generation;
 static _Atomic bool stop;
 static _Thread_local struct worker *self;
-static volatile int sink;
+static _Thread_local volatile int sink;
 
 static void on_sample(int signal, siginfo_t *info, void *context)
 {
@@ -236,6 +236,9 @@ static void all_at_once(void **state)
                 printf(", %s %llu", unwind_end_name(end), (unsigned long long)worker->ends[end]);
         printf("\n");
         assert_true(worker->rounds > 0 && worker->samples > 20);
+#ifdef __SANITIZE_THREAD__
+        continue; /* it calls handlers later than the registers it hands them were true */
+#endif
         assert_true((double)worker->roots >= 0.99 * (double)worker->samples);
     }
 }
