@@ -290,8 +290,10 @@ static void check_object(struct json_reader *json, const struct schema_table *ta
         char key[64];
         snprintf(key, sizeof key, "%.*s", (int)json->length, json->text);
         const struct schema_column *column = schema_column(table, key);
-        if (!column || !(column->place & SCHEMA_IN_REPORT))
+        if (!column || !(column->place & SCHEMA_IN_REPORT)) {
             fail_msg("%s.%s is not in the schema", table->name, key);
+            return;
+        }
         seen[column - table->columns] = true;
         event = json_next(json);
         if (column->type == SCHEMA_LIST) {
