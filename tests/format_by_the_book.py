@@ -142,8 +142,13 @@ def pages_of(data, order, header):
         return found
     whole, start, out = zstd(b"".join(frames)), 0, []
     for page in found:
-        out.append((page, whole[start:start + page["used_bytes"]]))
+        body = whole[start:start + page["used_bytes"]]
         start += page["used_bytes"]
+        width = {SAMPLES: 16, STACKS: 12}.get(page["kind"])
+        if width and header["flags"] & 8:
+            count = len(body) // width
+            body = bytes(body[k * count + i] for i in range(count) for k in range(width)) + body[count * width:]
+        out.append((page, body))
     assert start == len(whole)
     return out
 

@@ -268,7 +268,8 @@ static void pack_in_place_and_refusals(void **state)
     struct stream_file *file = NULL;
     assert_int_equal(stream_open(&file, paths.raw, NULL), LAM_OK);
     assert_true(file->is_packed);
-    assert_int_equal(file->header.flags, STREAM_FLAG_PACKED | STREAM_FLAG_RECOVERED);
+    assert_int_equal(file->header.flags,
+                     STREAM_FLAG_PACKED | STREAM_FLAG_RECOVERED | STREAM_FLAG_TRANSPOSED);
     assert_int_equal(file->header.next_offset, file->size_bytes);
     stream_close(&file);
 

@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include "base/memory.h"
+#include "reader/stream_transpose.h"
 
 void stream_walk_init(struct stream_walk *walk, const struct stream_file *file)
 {
@@ -26,18 +27,26 @@ void stream_walk_begin(struct stream_walk *walk, struct stream_page_span pages)
     walk->has_carry = false;
 }
 
-/* A page's records: in place, or unpacked into `into`. NULL and counted when it does not unpack. */
+/* A page's records: in place, or unpacked into `into`; spare is a second buffer of that size. NULL and counted when it does
+ * not unpack. */
 static const uint8_t *page_body(const struct stream_file *file, const struct stream_page_ref *page,
-                                ZSTD_DCtx *unpacker, uint8_t *into, struct stream_faults *faults)
+                                ZSTD_DCtx *unpacker, uint8_t *into, uint8_t *spare,
+                                struct stream_faults *faults)
 {
     const uint8_t *at = file->bytes + page->body_offset;
     if (!page->packed_bytes)
         return at;
-    size_t got = ZSTD_decompressDCtx(unpacker, into, page->body_bytes, at, page->packed_bytes);
-    if (!ZSTD_isError(got) && got == page->body_bytes)
-        return into;
-    stream_faults_add(faults, STREAM_DAMAGE_PAGES, page->body_offset, 1);
-    return NULL;
+    uint32_t width =
+        file->header.flags & STREAM_FLAG_TRANSPOSED ? stream_record_width(page->kind) : 0;
+    uint8_t *unpacked = width ? spare : into;
+    size_t got = ZSTD_decompressDCtx(unpacker, unpacked, page->body_bytes, at, page->packed_bytes);
+    if (ZSTD_isError(got) || got != page->body_bytes) {
+        stream_faults_add(faults, STREAM_DAMAGE_PAGES, page->body_offset, 1);
+        return NULL;
+    }
+    if (width)
+        stream_transpose_back(into, unpacked, page->body_bytes, width);
+    return into;
 }
 
 /* 1: the next page that can be read; 0: there is none; LAM_E_NOMEM. */
@@ -48,13 +57,14 @@ static int next_page(struct stream_walk *walk)
         walk->at = 0;
         walk->body_bytes = walk->page->body_bytes;
         if (walk->page->packed_bytes && !walk->scratch) {
-            walk->scratch = mem_alloc(STREAM_PAGE_MAX);
+            walk->scratch = mem_alloc(2 * (size_t)STREAM_PAGE_MAX);
             if (!walk->scratch)
                 return LAM_E_NOMEM;
         }
         if (walk->page->packed_bytes && !walk->unpacker && !(walk->unpacker = ZSTD_createDCtx()))
             return LAM_E_NOMEM;
-        walk->body = page_body(walk->file, walk->page, walk->unpacker, walk->scratch, &walk->faults);
+        walk->body = page_body(walk->file, walk->page, walk->unpacker, walk->scratch,
+                               walk->scratch ? walk->scratch + STREAM_PAGE_MAX : NULL, &walk->faults);
         if (walk->body && walk->body_bytes)
             return 1;
         walk->body_bytes = 0;
@@ -257,29 +267,36 @@ static uint32_t chunk_limit(size_t pages)
     return sane < most ? (uint32_t)sane : most;
 }
 
+static int unpack_chunk(const struct stream_file *file, const struct stream_page_ref *page,
+                        struct stream_nodes *nodes, ZSTD_DCtx *unpacker, uint8_t *spare,
+                        struct stream_faults *faults)
+{
+    uint8_t *into = NULL;
+    if (page->packed_bytes) {
+        into = nodes->owned[page->sequence] = mem_alloc(page->body_bytes);
+        if (!into || !unpacker || !spare)
+            return LAM_E_NOMEM;
+    }
+    nodes->chunks[page->sequence] = page_body(file, page, unpacker, into, spare, faults);
+    nodes->chunk_nodes[page->sequence] = page->body_bytes / (uint32_t)sizeof(struct stream_node);
+    return LAM_OK;
+}
+
 static int unpack_chunks(const struct stream_file *file, struct stream_page_span span,
                          struct stream_nodes *nodes, struct stream_faults *faults)
 {
-    ZSTD_DCtx *unpacker = NULL;
-    for (size_t i = span.first; i < span.end; i++) {
+    ZSTD_DCtx *unpacker = file->is_packed ? ZSTD_createDCtx() : NULL;
+    uint8_t *spare = file->is_packed ? mem_alloc(STREAM_PAGE_MAX) : NULL;
+    int rc = LAM_OK;
+    for (size_t i = span.first; rc >= 0 && i < span.end; i++) {
         const struct stream_page_ref *page = &file->pages.items[i];
         if (page->sequence >= nodes->chunk_count)
             break;
-        uint8_t *into = NULL;
-        if (page->packed_bytes) {
-            if (!unpacker)
-                unpacker = ZSTD_createDCtx();
-            into = nodes->owned[page->sequence] = mem_alloc(page->body_bytes);
-            if (!into || !unpacker) {
-                ZSTD_freeDCtx(unpacker);
-                return LAM_E_NOMEM;
-            }
-        }
-        nodes->chunks[page->sequence] = page_body(file, page, unpacker, into, faults);
-        nodes->chunk_nodes[page->sequence] = page->body_bytes / (uint32_t)sizeof(struct stream_node);
+        rc = unpack_chunk(file, page, nodes, unpacker, spare, faults);
     }
     ZSTD_freeDCtx(unpacker);
-    return LAM_OK;
+    mem_free(spare);
+    return rc;
 }
 
 int stream_nodes_load(const struct stream_file *file, struct stream_nodes *nodes,

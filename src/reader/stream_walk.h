@@ -17,7 +17,7 @@ struct stream_walk {
     uint32_t at, body_bytes;
     uint32_t carry_high;
     bool has_carry;
-    uint8_t *scratch; /* STREAM_PAGE_MAX bytes, once a page had to be unpacked */
+    uint8_t *scratch; /* two pages, once a page had to be unpacked */
     void *unpacker;
 };
 

@@ -99,6 +99,8 @@ enum stream_flag {
     STREAM_FLAG_PACKED = 1,    /* pages are packed; next_offset is the file's size */
     STREAM_FLAG_FORK = 2,      /* this image began by a fork, not by an exec */
     STREAM_FLAG_RECOVERED = 4, /* packed by a later command, not by the launcher that recorded it */
+    STREAM_FLAG_TRANSPOSED =
+        8, /* packed: SAMPLES and STACKS hold the first bytes of all records, then the second ones, ... */
 };
 
 enum stream_page_kind {
