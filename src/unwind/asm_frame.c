@@ -167,6 +167,10 @@ int asm_frame_from_exit(const struct unwind_space *space, uint64_t pc, struct as
     for (int i = 0; i < MOST_INSTRUCTIONS && !state.done; i++) {
         if (fetch(space, pc, bytes) < 0)
             return -1;
+        if (bytes[0] == 0xeb) { /* jmp rel8, to the end that several paths share */
+            pc += 2 + (uint64_t)(int64_t)(int8_t)bytes[1];
+            continue;
+        }
         unsigned size = exit_step(&state, bytes);
         if (size == 0)
             return -1;

@@ -212,7 +212,8 @@ static int run(struct unwind_space *space, const struct unwind_regs *top, uint64
         uint64_t lookup = regs->pc - !walk->exact;
         frames[depth++] = lookup;
         result->depth = depth;
-        int rc = step(space, lookup);
+        int rc =
+            depth == 1 && walk->doubt ? step_unknown(space, -UNWIND_NO_RULE) : step(space, lookup);
         if (walk->placed)
             frames[depth - 1] = regs->pc;
         if (rc != 0)
@@ -229,6 +230,23 @@ static int run(struct unwind_space *space, const struct unwind_regs *top, uint64
     }
 }
 
+/* A stack that ends at once in the middle of nowhere: LLVM's tables are sometimes wrong where a function is left early, and
+ * the first frame is the only one that can be at such a place. */
+static bool went_astray(int rc, const struct unwind_result *result)
+{
+    return (rc == -UNWIND_NO_MODULE || rc == -UNWIND_NO_RULE || rc == -UNWIND_UNREADABLE) &&
+           result->depth > 0 && result->depth <= 3;
+}
+
+static __attribute__((noinline)) int run_again(struct unwind_space *space, bool *how,
+                                               const struct unwind_regs *top, uint64_t *frames,
+                                               size_t max, struct unwind_result *result)
+{
+    *how = true;
+    result->restarts++;
+    return run(space, top, frames, max, result);
+}
+
 enum unwind_end unwind_stack(struct unwind_space *space, const struct unwind_regs *top,
                              uint64_t *frames, size_t max, struct unwind_result *result)
 {
@@ -242,10 +260,16 @@ enum unwind_end unwind_stack(struct unwind_space *space, const struct unwind_reg
     if (space->memory.pages)
         unwind_pages_reset(space->memory.pages);
     int rc = run(space, top, frames, max, result);
-    if (rc == -UNWIND_LOST_REGISTER && !scratch->walk.full) {
-        scratch->walk.full = true;
-        result->restarts = 1;
-        rc = run(space, top, frames, max, result);
+    if (rc == -UNWIND_LOST_REGISTER && !scratch->walk.full)
+        rc = run_again(space, &scratch->walk.full, top, frames, max, result);
+    if (went_astray(rc, result)) {
+        int other = run_again(space, &scratch->walk.doubt, top, frames, max, result);
+        if (other != 0) { /* no better: as it was */
+            scratch->walk.doubt = false;
+            rc = run(space, top, frames, max, result);
+        } else {
+            rc = 0;
+        }
     }
     result->end = (uint8_t)-rc;
     result->guessed = scratch->walk.guessed;

@@ -15,6 +15,7 @@
 struct unwind_walk {
     bool exact;  /* regs.pc is where the frame was interrupted, not where it will go on */
     bool full;   /* every rule from the tables, every register followed */
+    bool doubt;  /* the first frame's rule is not believed */
     bool placed; /* the frame turned out to be at regs.pc and not before it */
     uint8_t guessed;
     uint32_t slow, misses;
@@ -63,12 +64,12 @@ struct unwind_space {
 enum { UNWIND_WALK_LIMIT = 4096 }; /* for a handler: some 0.2 ms */
 
 struct unwind_result {
-    uint32_t depth;   /* frames written */
-    uint8_t end;      /* enum unwind_end; UNWIND_ROOT is a whole stack, all else a truncated one */
-    uint8_t guessed;  /* frames that no table describes, passed by looking at the stack */
-    uint8_t restarts; /* 1: unwound twice, the second time with all registers */
-    uint32_t slow;    /* rules evaluated from the table that have no compact form */
-    uint32_t misses;  /* rules that were not in the cache */
+    uint32_t depth;  /* frames written */
+    uint8_t end;     /* enum unwind_end; UNWIND_ROOT is a whole stack, all else a truncated one */
+    uint8_t guessed; /* frames that no table describes, passed by looking at the stack */
+    uint8_t restarts; /* times that it was unwound again: with all registers, or without the first frame's rule */
+    uint32_t slow;   /* rules evaluated from the table that have no compact form */
+    uint32_t misses; /* rules that were not in the cache */
 };
 
 /* Fills a space for this process and this thread: arch, memory, root_sp, walk_limit. cache may be shared by threads or

@@ -31,6 +31,7 @@ void last_call(void (*function)(void));
 void neighbour(void);
 void no_rules(void);
 void no_rules_stub(void);
+void wrong_rules(void);
 extern const char faults_end[], calls_faults_end[], last_call_end[], neighbour_end[];
 
 /* Each has exact unwind rules, unlike flag changes in inline assembly. last_call ends in a call, and neighbour follows it
@@ -63,6 +64,8 @@ __asm__(
     " sub $160, %rsp\n and $-64, %rsp\n movl $20, %ecx\n"
     "1: mov %rcx, (%rsp)\n lea 1b(%rip), %rax\n mov %rax, 8(%rsp)\n dec %ecx\n jnz 1b\n"
     " mov %rbp, %rsp\n pop %rbp\n pop %rbx\n pop %r12\n pop %r13\n pop %r14\n pop %r15\n ret\n"
+    /* With a rule that leads nowhere, as LLVM makes where a function is left early. */
+    "function wrong_rules\n .cfi_def_cfa_offset 0x4000000\n jmp 2f\n nop\n2: ret\n .cfi_endproc\n"
     " .globl no_rules_stub\n .type no_rules_stub, @function\nno_rules_stub:\n"
     " jmp *no_rules_target(%rip)\n"
     " .data\nno_rules_target: .quad trap_on\n .text\n");
@@ -343,6 +346,12 @@ static void raises(void)
     raise(SIGUSR1);
 }
 
+static void code_with_wrong_rules(void)
+{
+    wrong_rules();
+    sink++;
+}
+
 static void code_without_rules(void)
 {
     no_rules();
@@ -408,6 +417,7 @@ static void every_instruction_reaches_the_root(void **state)
     run_body("signal frames", raises, 100, 0.95);
     run_body("stack switch", on_other_stack, 5000, 0.999);
     run_body("no rules", code_without_rules, 200, 0.999);
+    run_body("wrong rules", code_with_wrong_rules, 5, 0.999);
     make_code();
     run_body("run-time code", runs_made_code, 20, 0.999);
     run_body("dlopen", loads, 1000, 0.999);
