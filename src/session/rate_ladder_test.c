@@ -6,38 +6,88 @@
 
 #include <cmocka.h>
 
-/* Samples that a process of one thread gets in `cpu_ms` of CPU on this ladder. */
-static double samples_in(const struct rate_ladder *ladder, double cpu_ms)
+static double samples_in(const struct rate_ladder *ladder, uint64_t cpu_ms)
 {
-    double at_ms = 0, samples = 0;
-    for (int i = 0; i < RATE_STEPS && at_ms < cpu_ms; i++) {
-        double end_ms = ladder->step_cpu_ms[i] && ladder->step_cpu_ms[i] < cpu_ms
-                            ? ladder->step_cpu_ms[i]
-                            : cpu_ms;
-        samples += (end_ms - at_ms) * 1e6 / ladder->period_ns[i];
-        at_ms = end_ms;
-    }
-    return samples;
+    return rate_ladder_samples(ladder, cpu_ms * 1000000u);
+}
+
+static double share_at(const struct rate_ladder *ladder, uint64_t cpu_ms)
+{
+    return samples_in(ladder, cpu_ms) * ladder->sample_cost_ns * 1e-6 / (double)cpu_ms;
+}
+
+static void samples_are_counted_by_step(void **state)
+{
+    struct rate_ladder ladder = {.is_auto = true,
+                                 .period_ns = {1000000, 2000000, 4000000, 8000000},
+                                 .step_cpu_ms = {100, 300, 300, 0}};
+    (void)state;
+    assert_int_equal(samples_in(&ladder, 50), 50);
+    assert_int_equal(samples_in(&ladder, 100), 100);
+    assert_int_equal(samples_in(&ladder, 300), 200);
+    assert_int_equal(samples_in(&ladder, 380), 210); /* the third step has no length */
+    ladder.is_auto = false;
+    assert_int_equal(samples_in(&ladder, 380), 380);
+    assert_int_equal(samples_in(&(struct rate_ladder){0}, 380), 0);
 }
 
 static void a_short_compilation_gets_enough(void **state)
 {
     (void)state;
-    for (uint32_t interruption = 500; interruption <= 23000; interruption += 500) {
+    for (uint32_t interruption = 500; interruption <= 100000; interruption += 500) {
         struct rate_ladder ladder = rate_ladder_auto(interruption, 0);
-        assert_true(samples_in(&ladder, 200) >= 100);
+        assert_true(samples_in(&ladder, 190) >= 105); /* less what ran before the agent's start */
     }
 }
 
-static void the_budget_holds_at_every_age(void **state)
+/* Where interruptions are cheap, at every age; else from one second on. */
+static void the_budget_holds(void **state)
 {
     (void)state;
-    for (uint32_t interruption = 500; interruption <= 100000; interruption += 500) {
+    for (uint32_t interruption = 100; interruption <= 16000; interruption += 100) {
         struct rate_ladder ladder = rate_ladder_auto(interruption, 0);
-        double cost_ms = rate_sample_cost_ns(interruption) * 1e-6;
-        for (uint64_t cpu_ms = 10; cpu_ms < 1000000; cpu_ms += 1 + cpu_ms / 3)
-            assert_true(samples_in(&ladder, (double)cpu_ms) * cost_ms <= 0.0181 * (double)cpu_ms);
+        bool is_cheap = share_at(&ladder, 100) <= 0.0181;
+        for (uint64_t cpu_ms = is_cheap ? 10 : 1000; cpu_ms < 1000000; cpu_ms += 1 + cpu_ms / 3)
+            assert_true(share_at(&ladder, cpu_ms) <= 0.0181);
     }
+    struct rate_ladder bare = rate_ladder_auto(1500, 0);
+    assert_true(share_at(&bare, 100) <= 0.0181);
+}
+
+/* A build of processes that all die young: later ones get fewer samples, and the whole keeps to the budget. */
+static void short_processes_are_sampled_less(void **state)
+{
+    const struct rate_ladder first = rate_ladder_auto(15000, 0);
+    struct rate_ladder now = first;
+    struct rate_spent spent = {0};
+    double samples = 0;
+    (void)state;
+    assert_true(share_at(&first, 200) > 0.04);
+    for (int process = 0; process < 2000; process++) {
+        samples += samples_in(&now, 200);
+        spent.samples += samples_in(&first, 200);
+        spent.cpu_ns += 200e6;
+        now = rate_ladder_adapt(&first, &spent);
+    }
+    assert_true(samples * first.sample_cost_ns / spent.cpu_ns < 0.0185);
+    assert_true(now.period_ns[0] > 2 * first.period_ns[0]);
+}
+
+static void adapting_leaves_alone_what_keeps_to_the_budget(void **state)
+{
+    const struct rate_ladder first = rate_ladder_auto(15000, 0), fixed = rate_ladder_fixed(4999);
+    const struct rate_spent old = {rate_ladder_samples(&first, 10000000000u), 10e9},
+                            young = {1000, 0.2e9}, all = {1e6, 10e9};
+    (void)state;
+    assert_memory_equal(rate_ladder_adapt(&first, &old).period_ns, first.period_ns,
+                        sizeof first.period_ns);
+    assert_memory_equal(rate_ladder_adapt(&first, &young).period_ns, first.period_ns,
+                        sizeof first.period_ns);
+    assert_memory_equal(rate_ladder_adapt(&fixed, &all).period_ns, fixed.period_ns,
+                        sizeof fixed.period_ns);
+    struct rate_ladder most = rate_ladder_adapt(&first, &all);
+    assert_true(most.period_ns[0] <= 8 * first.period_ns[0] &&
+                most.period_ns[RATE_STEPS - 1] <= 16000000);
 }
 
 static void steps_never_go_back(void **state)
@@ -52,7 +102,7 @@ static void steps_never_go_back(void **state)
                 assert_true(ladder.step_cpu_ms[i] > ladder.step_cpu_ms[i - 1]);
         }
         assert_int_equal(ladder.step_cpu_ms[RATE_STEPS - 1], 0);
-        assert_true(ladder.period_ns[0] >= 250000 && ladder.period_ns[0] <= 10010000);
+        assert_true(ladder.period_ns[0] >= 250000 && ladder.period_ns[0] <= 1760000);
         assert_true(ladder.period_ns[RATE_STEPS - 1] <= 16000000);
         assert_true(ladder.rate_hz > 0);
     }
@@ -65,6 +115,8 @@ static void ticks_are_whole(void **state)
         struct rate_ladder ladder = rate_ladder_auto(40000, tick);
         assert_int_equal(ladder.period_ns[0] % tick, 0);
         assert_true(ladder.period_ns[0] >= tick);
+        for (int i = 1; i < RATE_STEPS; i++)
+            assert_int_equal(ladder.period_ns[i] % tick, 0);
     }
 }
 
@@ -96,7 +148,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_short_compilation_gets_enough),
-        cmocka_unit_test(the_budget_holds_at_every_age),
+        cmocka_unit_test(samples_are_counted_by_step),
+        cmocka_unit_test(the_budget_holds),
+        cmocka_unit_test(short_processes_are_sampled_less),
+        cmocka_unit_test(adapting_leaves_alone_what_keeps_to_the_budget),
         cmocka_unit_test(steps_never_go_back),
         cmocka_unit_test(ticks_are_whole),
         cmocka_unit_test(no_period_beats_with_the_millisecond),

@@ -26,6 +26,7 @@ enum {
         2000000000,   /* session.json is written again after this, then at ever longer intervals */
     SAVE_SHARE = 200, /* ... so that writing takes no more than a 200th of the time */
     ROOM_CHECK_NS = 1000000000,
+    RATE_INTERVAL_NS = 1000000000,
     DAEMONS_NAMED = 3,
     EVACUATE_SLICE_NS = 50000000, /* signals wait no longer than this for a stream being packed */
 };
@@ -91,6 +92,24 @@ static void make_room(struct recording *rec, uint64_t now_ns)
         rec->next_room_ns = now_ns + took_ns * 100; /* others fill it, and nothing of ours can go */
 }
 
+/* Processes that start from now on are sampled as the budget allows, given what those before cost. Agents read the periods
+ * once, when they start, each word by itself: one that starts now may mix old and new ones, and says so in its stream. */
+static void adapt_rate(struct recording *rec, uint64_t now_ns)
+{
+    struct rate_spent spent = {0};
+    rec->next_rate_ns = now_ns + RATE_INTERVAL_NS;
+    if (!rec->facts.ladder.is_auto)
+        return;
+    array_each(tree_poll_seen(rec->poll), seen)
+    {
+        spent.samples += rate_ladder_samples(&rec->facts.ladder, seen->cpu_ns);
+        spent.cpu_ns += (double)seen->cpu_ns;
+    }
+    struct rate_ladder now = rate_ladder_adapt(&rec->facts.ladder, &spent);
+    for (int i = 0; i < RATE_STEPS; i++)
+        __atomic_store_n(&rec->control->period_ns[i], now.period_ns[i], __ATOMIC_RELAXED);
+}
+
 static uint64_t on_tick(void *ctx)
 {
     struct recording *rec = ctx;
@@ -106,6 +125,8 @@ static uint64_t on_tick(void *ctx)
             rec->settings->progress(rec->settings->ctx, now_ns - rec->launch.start_mono_ns,
                                     &array_last(rows));
     }
+    if (now_ns >= rec->next_rate_ns)
+        adapt_rate(rec, now_ns);
     if (now_ns >= rec->next_save_ns)
         save_session(rec, now_ns);
     if (now_ns >= rec->next_room_ns)

@@ -172,7 +172,6 @@ static int choose_engine(struct recording *rec, struct lam_error *err)
     rec->facts.engine = best->engine;
     rec->facts.kernel_mode = best->kernel_mode;
     rec->facts.interruption_ns = best->sample_cost_ns;
-    rec->facts.sample_cost_ns = rate_sample_cost_ns(best->sample_cost_ns);
     if (rec->engine_note[0] && settings->engine == STREAM_ENGINE_AUTO)
         snprintf(rec->outcome->engine_note, sizeof rec->outcome->engine_note,
                  "sampled with %s%s; %s", engine_name(best->engine),
@@ -184,8 +183,10 @@ static int choose_engine(struct recording *rec, struct lam_error *err)
         record_warn(
             rec, "--rate %u: the CPU timer is served every %.1f ms only, about %u times a second",
             settings->rate_hz, tick_ns * 1e-6, 1000000000u / tick_ns);
-    rec->facts.ladder = settings->rate_auto ? rate_ladder_auto(best->sample_cost_ns, tick_ns)
-                                            : rate_ladder_fixed(settings->rate_hz);
+    rec->facts.ladder = rate_ladder_auto(best->sample_cost_ns, tick_ns);
+    rec->facts.sample_cost_ns = rec->facts.ladder.sample_cost_ns;
+    if (!settings->rate_auto)
+        rec->facts.ladder = rate_ladder_fixed(settings->rate_hz);
     return LAM_OK;
 }
 

@@ -37,7 +37,7 @@ struct recording {
     char **environment; /* of the command */
     char *out_variable, *preload_variable;
     uint64_t children_before_ns;
-    uint64_t next_times_ns, next_save_ns, next_room_ns;
+    uint64_t next_times_ns, next_save_ns, next_room_ns, next_rate_ns;
     struct collect_result collected;
 };
 
