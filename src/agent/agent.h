@@ -68,6 +68,9 @@ struct agent_thread {
     int (*start_c11)(void *);
     void *start_arg;
     void *own_altstack;
+    /* Its own stack as far as it is surely one readable stretch while the thread's stack pointer is in it; empty when not
+     * known. Saves a system call for each page that is looked at. */
+    uint64_t stack_low, stack_high;
     size_t stack_bytes; /* of the new thread's stack; SIZE_MAX: the default */
 
     struct stack_path path; /* the previous sample's stack */
@@ -153,6 +156,9 @@ struct agent_thread *thread_alloc(void);
 void thread_give_back(struct agent_thread *thread); /* one from thread_alloc that came to nothing */
 /* Makes the calling thread known. Async-signal-safe. NULL: no memory, or its end was already recorded. */
 struct agent_thread *thread_attach(struct agent_thread *prepared, enum stream_thread_origin origin);
+/* Notes the bounds of the calling thread's stack: `frame` is an address near its outermost frame, size_bytes what the stack
+ * was made with (SIZE_MAX: the default). */
+void thread_know_stack(struct agent_thread *self, uint64_t frame, size_t size_bytes);
 struct agent_thread *thread_self(void); /* the calling thread's state, attached if need be; NULL */
 void thread_detach(void);               /* at the thread's end */
 void thread_write_end(struct agent_thread *thread, struct stream_cursor *cur, int at_process_end);

@@ -217,6 +217,8 @@ static void begin(void)
     __atomic_store_n(&agent.active, 1, __ATOMIC_RELEASE);
     agent_self = NULL;
     struct agent_thread *self = thread_attach(NULL, STREAM_THREAD_MAIN);
+    if (self && !agent.forked && unwind_root_sp())
+        thread_know_stack(self, unwind_root_sp(), SIZE_MAX);
     if (self && agent.stream.header)
         write_opening(self);
     /* The mask came from whoever started us. A blocked sampling signal stays blocked as far as the program can tell. */
@@ -282,6 +284,7 @@ void agent_start_child(void)
     uint32_t blocks = self && self->blocks_signal;
     uintptr_t handler_frame = self ? self->handler_frame : 0;
     void *altstack = self ? self->own_altstack : NULL;
+    uint64_t stack_low = self ? self->stack_low : 0, stack_high = self ? self->stack_high : 0;
     if (self)
         self->own_altstack = NULL; /* in use: not to be unmapped with those of threads that are gone */
     thread_forget_all();
@@ -295,6 +298,8 @@ void agent_start_child(void)
         self->blocks_signal = blocks;
         self->handler_frame = handler_frame;
         self->own_altstack = altstack;
+        self->stack_low = stack_low;
+        self->stack_high = stack_high;
     }
 }
 

@@ -40,6 +40,7 @@ static void enter_thread(struct agent_thread *prepared)
     if (self && self != AGENT_THREAD_GONE) {
         agent_want_stream();
         write_thread(self);
+        thread_know_stack(self, (uintptr_t)__builtin_frame_address(0), stack_bytes);
         virtual_altstack_install(self, stack_bytes);
     }
     /* The mask was inherited; if it holds ours blocked (a handler made this thread) it is opened. */

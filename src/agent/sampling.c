@@ -56,6 +56,11 @@ static uint32_t unwind_here(struct agent_thread *self, int *truncated)
     unwind_space_self(&space, &self->scratch, modules_find, NULL);
     space.cache = cache.entries ? &cache : NULL;
     space.generation = &modules_generation;
+    uint64_t sp = self->scratch.top.r[space.arch->sp];
+    if (sp >= self->stack_low && sp < self->stack_high) {
+        space.memory.sure_start = sp;
+        space.memory.sure_end = self->stack_high;
+    }
     unwind_stack(&space, &self->scratch.top, self->frames, AGENT_FRAMES_MAX, &result);
     *truncated = result.end != UNWIND_ROOT;
     return drop_own_frames(self->frames, result.depth);

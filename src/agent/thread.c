@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 __thread struct agent_thread *agent_self __attribute__((tls_model("initial-exec")));
 
@@ -87,6 +88,7 @@ static void state_reset(struct agent_thread *self, enum stream_thread_origin ori
     self->detach_rounds = 0;
     self->signal_pending = 0;
     self->handler_frame = 0;
+    self->stack_low = self->stack_high = 0;
     self->mask_call = NULL;
     self->path.count = 0;
 }
@@ -111,6 +113,21 @@ struct agent_thread *thread_attach(struct agent_thread *prepared, enum stream_th
     if (agent.engine && agent.engine->thread_start)
         agent.engine->thread_start(self);
     return self;
+}
+
+/* Only the upper half counts: what libc keeps above the outermost frame is part of the size, so a stack that the program
+ * switches to could begin in what the size says is still ours. Above the outermost frame lies at least half a KiB more of
+ * the same mapping (the callers of ours, and libc's descriptor of the thread; the environment above the first one). */
+void thread_know_stack(struct agent_thread *self, uint64_t frame, size_t size_bytes)
+{
+    enum { KNOWN_MAX = 1024 * 1024, ABOVE = 512 };
+    struct rlimit limit = {.rlim_cur = KNOWN_MAX};
+    if (size_bytes == SIZE_MAX) {
+        sys_call4(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &limit);
+        size_bytes = limit.rlim_cur < KNOWN_MAX ? limit.rlim_cur : KNOWN_MAX;
+    }
+    self->stack_high = frame + ABOVE;
+    self->stack_low = frame - size_bytes / 2;
 }
 
 struct agent_thread *thread_self(void)

@@ -72,7 +72,7 @@ void unwind_memory_self(struct unwind_memory *out, struct unwind_pages *pages)
 {
     pages->checks = 0;
     unwind_pages_reset(pages);
-    *out = (struct unwind_memory){self_read_word, pages, pages};
+    *out = (struct unwind_memory){.read_word = self_read_word, .ctx = pages, .pages = pages};
 }
 
 static int dump_read_word(void *ctx, uint64_t addr, uint64_t *out)
@@ -88,5 +88,5 @@ static int dump_read_word(void *ctx, uint64_t addr, uint64_t *out)
 
 void unwind_memory_dump(struct unwind_memory *out, struct unwind_dump *dump)
 {
-    *out = (struct unwind_memory){dump_read_word, dump, NULL};
+    *out = (struct unwind_memory){.read_word = dump_read_word, .ctx = dump};
 }

@@ -30,6 +30,9 @@ struct unwind_memory {
     int (*read_word)(void *ctx, uint64_t addr, uint64_t *out);
     void *ctx;
     struct unwind_pages *pages; /* this process's memory: lets unwind_read() skip the call; else NULL */
+    /* Addresses that the caller knows to be readable while it unwinds, [sure_start, sure_end): the running thread's own
+     * stack from its stack pointer up. Empty when nothing is known; only with pages. */
+    uint64_t sure_start, sure_end;
 };
 
 /* This process's own memory. Each new page is checked by a system call that reads 8 bytes of it and has no effect.
@@ -64,6 +67,11 @@ UNWIND_RAW static inline int unwind_read(const struct unwind_memory *memory, uin
                                          uint64_t *out)
 {
     uint64_t page = addr >> UNWIND_PAGE_BITS;
+    if (addr - memory->sure_start < memory->sure_end - memory->sure_start &&
+        memory->sure_end - addr >= 8) {
+        *out = unwind_load(addr);
+        return 0;
+    }
     if (memory->pages && memory->pages->good[page % UNWIND_PAGES] == page &&
         (addr & ((1u << UNWIND_PAGE_BITS) - 1)) <= (1u << UNWIND_PAGE_BITS) - 8) {
         *out = unwind_load(addr);
