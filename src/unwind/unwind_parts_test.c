@@ -347,7 +347,7 @@ static void expressions(void **state)
         {"cut", {0x0c, 1, 2}, 3, -UNWIND_BAD_CFI, 0},
         {"plt", {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22}, 11, 0, 0x7008},
     };
-    struct unwind_memory memory = {read_test_word, NULL, NULL};
+    struct unwind_memory memory = {.read_word = read_test_word};
     struct unwind_regs regs = {.pc = 0x5000, .valid = 1u << 7 | 1u << 3};
     regs.r[7] = 0x7000;
     regs.r[3] = 0x3000;
