@@ -244,11 +244,17 @@ static int is_own_state(const struct agent_thread *self)
     return self ? self->tid == (uint32_t)sys_gettid() : sys_getpid() == agent.pid;
 }
 
-/* Where the program blocks SIGBUS it is open while we write; our return to the kernel restores the mask. */
-static void open_sigbus(const ucontext_t *context)
+static uint64_t interrupted_mask(const ucontext_t *context)
 {
-    uint64_t bit = (uint64_t)1 << (SIGBUS - 1), mask;
+    uint64_t mask;
     __builtin_memcpy(&mask, &context->uc_sigmask, sizeof mask);
+    return mask;
+}
+
+/* Where the program blocks SIGBUS it is open while we write; our return to the kernel restores the mask. */
+static void open_sigbus(uint64_t mask)
+{
+    uint64_t bit = (uint64_t)1 << (SIGBUS - 1);
     if (mask & bit)
         sys_call4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
 }
@@ -265,7 +271,12 @@ void sampling_handler(int sig, siginfo_t *info, void *context)
         errno = saved_errno;
         return;
     }
-    uint64_t ticks = agent_now();
+    uint64_t ticks = agent_now(), mask = interrupted_mask(context);
+    /* A blocked one: when a fault raises another signal, the kernel (dequeue_synchronous_signal) delivers the first
+     * synchronous one that is pending, and a perf event's is, whether blocked or not. So this may be the middle of our own
+     * work; the time goes to the next sample. */
+    if (mask & (uint64_t)1 << (AGENT_SIGNAL - 1))
+        goto out;
     if (!agent_is_active() || !is_own_state(self))
         goto out;
     self = thread_self();
@@ -277,7 +288,7 @@ void sampling_handler(int sig, siginfo_t *info, void *context)
         self->no_stack_count++;
         goto out;
     }
-    open_sigbus(context);
+    open_sigbus(mask);
     agent_want_stream();
     take_sample(self, context, ticks);
     uint64_t took = agent_now() - ticks;

@@ -8,7 +8,7 @@
 #include "agent/agent.h"
 #include "agent/virtual_signal.h"
 #include "core/bytes.h"
-#include "core/elf_probe.h"
+#include "core/watch.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -132,8 +132,8 @@ static int mend(void *address)
          thread = thread->next)
         if (mend_cursor(page, &thread->samples) || mend_cursor(page, &thread->meta))
             return 1;
-    /* A program's file that was cut short while we looked at it: it reads as zero. */
-    return elf_probe_holds(page) && put_empty_page(page);
+    /* A program's file that was cut short while we looked at it, or a page that is being begun: it reads as zero. */
+    return watch_holds(page) && put_empty_page(page);
 }
 
 void bus_note_stream(void)

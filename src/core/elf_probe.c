@@ -2,6 +2,7 @@
 
 #include "core/bytes.h"
 #include "core/sys.h"
+#include "core/watch.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -22,45 +23,6 @@ struct image { /* the file, mapped */
     const Elf64_Phdr *phdr;
     unsigned phnum;
 };
-
-/* Files that are mapped at the moment, in any thread: {start, size}, free where start is 0 (atomic). One that finds no free
- * place is looked at all the same. */
-enum { WATCHED_MAX = 8 };
-static struct {
-    uintptr_t start;
-    uint64_t size;
-} watched[WATCHED_MAX];
-
-static int watch(const void *start, uint64_t size)
-{
-    for (int i = 0; i < WATCHED_MAX; i++) {
-        uintptr_t none = 0;
-        if (__atomic_compare_exchange_n(&watched[i].start, &none, (uintptr_t)start, 0,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-            /* relaxed: only a fault of this very thread asks for this entry. */
-            __atomic_store_n(&watched[i].size, size, __ATOMIC_RELAXED);
-            return i;
-        }
-    }
-    return -1;
-}
-
-static void unwatch(int at)
-{
-    if (at >= 0)
-        __atomic_store_n(&watched[at].start, 0, __ATOMIC_RELAXED);
-}
-
-int elf_probe_holds(const void *address)
-{
-    uintptr_t at = (uintptr_t)address;
-    for (int i = 0; i < WATCHED_MAX; i++) {
-        uintptr_t start = __atomic_load_n(&watched[i].start, __ATOMIC_RELAXED);
-        if (start && at >= start && at - start < __atomic_load_n(&watched[i].size, __ATOMIC_RELAXED))
-            return 1;
-    }
-    return 0;
-}
 
 static const void *image_at(const struct image *image, uint64_t offset, uint64_t size)
 {
@@ -208,14 +170,14 @@ static int probe_file(int dir_fd, const char *path, char *next)
         struct image image = {.size = (uint64_t)st.st_size};
         void *map = sys_mmap(NULL, image.size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (!sys_is_error(map)) {
-            int watching = watch(map, image.size);
+            int watching = watch_begin(map, image.size);
             image.bytes = map;
             if (image.size >= SELFMAG && bytes_equal(image.bytes, ELFMAG, SELFMAG))
                 verdict = is_privileged(fd, &st) ? (int)ELF_PROBE_SETUID : (int)probe_elf(&image);
             else
                 /* Neither ELF nor "#!": execvp gives it to /bin/sh. */
                 verdict = script_interpreter(&image, next) == 0 ? -1 : ELF_PROBE_OK;
-            unwatch(watching);
+            watch_end(watching);
             sys_munmap(map, image.size);
         }
     }

@@ -19,8 +19,4 @@ enum elf_probe {
  * Async-signal-safe, allocates nothing, at most some 30 system calls; usable in a child of vfork. */
 enum elf_probe elf_probe(int dir_fd, const char *path);
 
-/* Does this address lie in a file that is being looked at now? It may be cut short meanwhile, which is a SIGBUS.
- * Async-signal-safe. */
-int elf_probe_holds(const void *address);
-
 #endif

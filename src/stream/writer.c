@@ -2,6 +2,7 @@
 
 #include "core/bytes.h"
 #include "core/sys.h"
+#include "core/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,6 +78,7 @@ void stream_cursor_init(struct stream_cursor *cur, uint32_t kind, uint32_t threa
 
 static void begin_page(struct stream_page *page, const struct stream_page *fields)
 {
+    int watched = watch_begin(page, fields->size_bytes);
     page->kind = fields->kind;
     page->size_bytes = fields->size_bytes;
     page->thread = fields->thread;
@@ -86,6 +88,7 @@ static void begin_page(struct stream_page *page, const struct stream_page *field
     page->tid = fields->tid;
     /* release: a reader of the live file that sees the magic sees the other fields. */
     __atomic_store_n(&page->magic, STREAM_PAGE_MAGIC, __ATOMIC_RELEASE);
+    watch_end(watched);
 }
 
 static int next_page(struct stream *stream, struct stream_cursor *cur, uint32_t need, uint64_t now)
