@@ -95,7 +95,7 @@ def test_libraries():
 
 def test_deep_recursion():
     samples = recorded(["--rate", "999"], program("recursion_deep"), "100000", "200")
-    deepest = [sample for sample in samples if len(sample["frames"]) > 1000]
+    deepest = [sample for sample in samples if len(sample["frames"]) > 1000 and "closing" not in sample["flags"]]
     check(len(deepest) > len(samples) / 2, f"{len(deepest)} of {len(samples)} samples are deep")
     found = report()
     adds_up(found)
@@ -122,7 +122,9 @@ def test_a_fork_of_a_large_process():
         recorded(["--engine", engine, "--rate", "999"], program("fork_big"), "1500", "5")
         found = report()
         adds_up(found)
-        check(found["coverage"]["ratio"] >= 0.9, f"{engine}: {found['coverage']}")
+        # The children's end, which frees what they share, lies behind the agent's.
+        part = found["coverage"]
+        check(part["sampled_cpu_s"] + part["tail_cpu_s"] >= 0.95 * part["process_cpu_s"], f"{engine}: {part}")
 
 
 def test_a_hundred_days_of_uptime():
