@@ -707,6 +707,35 @@ static void streams_in_the_scratch_place(void **state)
     place_close(&place);
 }
 
+/* 100 days after boot, with the wall clock set back by an hour in the middle, and no launcher to ask: times are those of the
+ * monotonic clock, to the nanosecond. */
+static void long_uptime_and_a_wall_clock_set_back(void **state)
+{
+    (void)state;
+    struct place place;
+    place_open(&place);
+    const uint64_t days = 100 * 86400ull * 1000; /* in ms */
+    struct make *make = make_open(100, 50, AT(days));
+    make_config(make, STREAM_ENGINE_SIGTRAP, 1000000);
+    uint64_t wall = 1700000000000 * MS;
+    for (unsigned second = 0; second <= 10; second++) {
+        struct stream_rec_time time = {
+            .ticks = AT(days + second * 1000ull),
+            .mono_ns = (1000 + days + second * 1000ull) * MS,
+            .wall_ns = wall + second * 1000 * MS - (second > 5 ? 3600000 * MS : 0),
+        };
+        make_record(make, 1, STREAM_REC_TIME, 0, &time, sizeof time, NULL, 0);
+    }
+    make_sample(make, 1, AT(days + 1), STREAM_STACK_UNKNOWN, 1, 0);
+    make_sample(make, 1, AT(days + 9876), STREAM_STACK_UNKNOWN, 1, 0);
+    place_add(&place, make);
+    assert_int_equal(place_read(&place, NULL), LAM_OK);
+    has(&place, "sample 1 at 1000000 cpu 1");
+    has(&place, "sample 1 at 9876000000 cpu 1");
+    has_not(&place, "clamped");
+    place_close(&place);
+}
+
 static int stop_at_third(void *ctx, const struct profile_sample *sample)
 {
     (void)sample;
@@ -775,6 +804,7 @@ int main(void)
         cmocka_unit_test(bad_sessions_are_told),
         cmocka_unit_test(recordings_without_streams),
         cmocka_unit_test(streams_in_the_scratch_place),
+        cmocka_unit_test(long_uptime_and_a_wall_clock_set_back),
         cmocka_unit_test(a_sink_may_stop_and_may_be_empty),
         cmocka_unit_test(allocations_may_fail),
     };
