@@ -89,7 +89,8 @@ static int open_directed(void)
         int type;
         pid_t pid;
     } owner = {F_OWNER_TID, (pid_t)syscall(SYS_gettid)};
-    if (fcntl(event, F_SETFL, O_ASYNC) < 0 || fcntl(event, F_SETSIG, SIGTRAP) < 0 || fcntl(event, F_SETOWN_EX, &owner) < 0)
+    if (fcntl(event, F_SETFL, O_ASYNC) < 0 || fcntl(event, F_SETSIG, SIGTRAP) < 0 ||
+        fcntl(event, F_SETOWN_EX, &owner) < 0)
         return -1;
     return 0;
 }
@@ -167,7 +168,8 @@ static double measure(unsigned way, unsigned rounds, uint64_t loops, double *eac
 
 int main(int argc, char **argv)
 {
-    unsigned hz = argc > 1 ? (unsigned)atoi(argv[1]) : 4999, rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 25;
+    unsigned hz = argc > 1 ? (unsigned)atoi(argv[1]) : 4999,
+             rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 25;
     if (hz < 1 || hz > 20000 || rounds < 1 || rounds > ROUNDS_MAX) {
         fprintf(stderr, "usage: %s [HZ up to 20000 [ROUNDS up to %d]]\n", argv[0], ROUNDS_MAX);
         return 2;
@@ -185,7 +187,8 @@ int main(int argc, char **argv)
             printf(", \"%s\": null", ways[way].name);
         } else {
             double cost = measure(way, rounds, loops, &each_ns);
-            printf(", \"%s\": {\"cost_ns\": %.0f, \"interval_ns\": %.0f}", ways[way].name, cost, each_ns);
+            printf(", \"%s\": {\"cost_ns\": %.0f, \"interval_ns\": %.0f}", ways[way].name, cost,
+                   each_ns);
         }
         if (event >= 0)
             close(event);
