@@ -73,7 +73,7 @@ int unwind_apply_row(struct unwind_space *space)
     const struct cfi_fde *fde = &scratch->fde;
     struct unwind_regs *next = &scratch->next;
     const struct cfi_rule *ra = &row->columns[fde->ra_column];
-    uint64_t cfa, value, pc;
+    uint64_t cfa = 0, value = 0, pc = 0;
 
     if (ra->how == CFI_UNDEFINED)
         return 1;

@@ -261,15 +261,17 @@ static int read_hdr(const struct unwind_module *module, struct hdr *out)
 
 int cfi_eh_frame_start(const struct unwind_module *module, uint64_t *addr)
 {
-    struct hdr hdr;
+    struct hdr hdr = {0};
     *addr = module->eh_frame_addr;
     if (*addr)
         return 0;
     if (!module->hdr_addr)
         return -UNWIND_NO_RULE;
     int rc = read_hdr(module, &hdr);
+    if (rc < 0)
+        return rc;
     *addr = hdr.eh_frame;
-    return rc < 0 ? rc : *addr ? 0 : -UNWIND_NO_RULE;
+    return *addr ? 0 : -UNWIND_NO_RULE;
 }
 
 static int walk(const struct unwind_module *module, uint64_t pc, uint32_t limit, struct cfi_fde *out)

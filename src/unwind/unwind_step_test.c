@@ -306,7 +306,7 @@ static __attribute__((noinline)) int aligned_frame(int n)
 
 static __attribute__((noinline)) int deep(int n)
 {
-    char pad[40];
+    char pad[40] = {0};
     __asm__ volatile("" : : "r"(pad) : "memory");
     return n == 0 ? aligned_frame(50) : deep(n - 1) + pad[0] * 0 + 1;
 }

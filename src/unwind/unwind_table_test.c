@@ -256,7 +256,7 @@ static int print_rows(const char *path, unsigned every)
 int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "--rows") == 0)
-        return print_rows(argv[2], argc > 3 ? (unsigned)atoi(argv[3]) : 1);
+        return print_rows(argv[2], argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 1);
     for (int i = 2; i < argc && strcmp(argv[1], "--shares") == 0; i++) {
         struct totals totals;
         if (count_file(argv[i], &totals) == 0)

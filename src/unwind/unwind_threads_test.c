@@ -216,7 +216,7 @@ static void all_at_once(void **state)
     alarm(WATCHDOG_S);
     for (unsigned i = 0; i < WORKERS; i++)
         assert_int_equal(pthread_create(&workers[i].thread, NULL, run, &workers[i]), 0);
-    struct timespec left = {seconds ? atoi(seconds) : 3, 0};
+    struct timespec left = {seconds ? strtol(seconds, NULL, 10) : 3, 0};
     while (nanosleep(&left, &left) != 0)
         ;
     stop = true;
