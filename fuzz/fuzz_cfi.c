@@ -59,7 +59,7 @@ static void unwind_from(const struct unwind_arch *arch, uint64_t pc, bool all_re
     struct unwind_space space = {
         .arch = arch,
         .find_module = find,
-        .memory = {read_word, NULL, NULL},
+        .memory = {.read_word = read_word},
         .cache = all_registers ? NULL : &cache,
         .all_registers = all_registers,
         .walk_limit = MOST_RECORDS,
