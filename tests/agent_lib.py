@@ -106,9 +106,9 @@ def process(found, exe, **wanted):
 
 
 def adds_up(found, within=0.01):
-    """Interrupted, startup, tail, unsampled and running CPU time account for the charge."""
+    """Interrupted, late, startup, tail, unsampled and running CPU time account for the charge."""
     coverage = found["coverage"]
-    parts = sum(coverage[key] or 0 for key in ("sampled_cpu_s", "startup_cpu_s", "tail_cpu_s", "unsampled_cpu_s", "unaccounted_cpu_s", "running_cpu_s"))
+    parts = sum(coverage[key] or 0 for key in ("sampled_cpu_s", "late_cpu_s", "startup_cpu_s", "tail_cpu_s", "unsampled_cpu_s", "unaccounted_cpu_s", "running_cpu_s"))
     total = coverage["process_cpu_s"]
     check(abs(parts - total) <= within * total + 0.02, f"the parts are {parts}, the charge {total}: {coverage}")
     check(abs(coverage["unaccounted_cpu_s"] or 0) <= within * total + 0.02, f"unaccounted: {coverage}")

@@ -153,7 +153,7 @@ AGENT_EXPORT int prctl(int option, ...)
     va_start(list, option);
     unsigned long args[4];
     for (int i = 0; i < 4; i++)
-        args[i] = va_arg(list, unsigned long);
+        args[i] = va_arg(list, unsigned long); // NOLINT(clang-analyzer-valist.Uninitialized): started above
     va_end(list);
     if (option == PR_SET_SECCOMP)
         agent_withdraw();

@@ -138,7 +138,7 @@ static void call_user_handler(int sig, siginfo_t *info, void *context)
 {
     struct sigaction action = state.user;
     ucontext_t *uc = context;
-    uint64_t mask, now;
+    uint64_t mask, now = 0;
     bytes_copy(&mask, &uc->uc_sigmask, sizeof mask);
     uint64_t wanted;
     bytes_copy(&wanted, &action.sa_mask, sizeof wanted);

@@ -25,11 +25,11 @@ struct run {
 
 struct selftest_program {
     const char *name;
-    uint32_t rate_hz;
+    int (*compare)(struct run *run);
     uint64_t slice_us;  /* at least; and six periods where the engine is slow */
     uint64_t amount_ms; /* for fast engines; slow ones get more */
+    uint32_t rate_hz;
     uint32_t slow_factor;
-    int (*compare)(struct run *run);
 };
 
 /* ---- rows ---- */
@@ -287,16 +287,16 @@ static int measure_cold(struct run *run)
 }
 
 static const struct selftest_program programs[] = {
-    {"shares", 4999, 1200, 1000, 4, compare_shares},
-    {"threads", 1999, 1000, 1000, 2, compare_threads},
-    {"system-calls", 1999, 3000, 1200, 4, compare_system_calls},
-    {"short-processes", 1999, 1000, 400, 2, compare_short},
-    {"forks", 1999, 1000, 400, 2, compare_forks},
-    {"recursion", 999, 6000, 900, 4, compare_recursion},
-    {"thief", 1999, 3000, 600, 4, compare_thief},
-    {"waits", 999, 1000, 600, 1, compare_waits},
-    {"warm", 4999, 1000, 600, 2, measure_warm},
-    {"cold", 999, 1000, 800, 2, measure_cold},
+    {"shares", compare_shares, 1200, 1000, 4999, 4},
+    {"threads", compare_threads, 1000, 1000, 1999, 2},
+    {"system-calls", compare_system_calls, 3000, 1200, 1999, 4},
+    {"short-processes", compare_short, 1000, 400, 1999, 2},
+    {"forks", compare_forks, 1000, 400, 1999, 2},
+    {"recursion", compare_recursion, 6000, 900, 999, 4},
+    {"thief", compare_thief, 3000, 600, 1999, 4},
+    {"waits", compare_waits, 1000, 600, 999, 1},
+    {"warm", measure_warm, 1000, 600, 4999, 2},
+    {"cold", measure_cold, 1000, 800, 999, 2},
 };
 
 /* ---- recording ---- */
