@@ -11,7 +11,6 @@
 #include <sys/auxv.h>
 
 struct agent agent;
-extern void *syscall_real __attribute__((visibility("hidden")));
 
 static int is_child_of_vfork(void)
 {

@@ -276,9 +276,6 @@ static int futex_waits(int op)
            op == FUTEX_LOCK_PI2 || op == FUTEX_WAIT_REQUEUE_PI;
 }
 
-/* libc's function, for syscall_stub.S; NULL until our constructor has run. */
-__attribute__((visibility("hidden"))) void *syscall_real;
-
 /* The calls that syscall_stub.S sends here instead of libc's syscall(). */
 __attribute__((used, visibility("hidden"))) long syscall_noticed(long nr, long a, long b, long c,
                                                                  long d, long e, long f)

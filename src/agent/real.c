@@ -6,6 +6,7 @@
 #include <link.h>
 
 void *real_pointers[REAL_COUNT];
+void *syscall_real;
 
 static const char *const names[REAL_COUNT] = {
 #define REAL_NAME(ret, name, params) #name,

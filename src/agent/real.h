@@ -137,6 +137,9 @@ REAL_FUNCTIONS(REAL_TYPE)
 
 extern void *real_pointers[REAL_COUNT];
 
+/* libc's syscall(), for syscall_stub.S; NULL until our constructor has run. */
+extern void *syscall_real __attribute__((visibility("hidden")));
+
 /* Finds all of them; quick and idempotent. Called by our constructor, and by a wrapper that runs before it. */
 void real_resolve(void);
 

@@ -35,6 +35,8 @@ static void read_jobserver(const char *flags)
 
 void waits_init(char *const envp[])
 {
+    jobserver.fd = -1;
+    jobserver.fifo[0] = 0;
     for (; envp && *envp; envp++)
         if (text_starts(*envp, "MAKEFLAGS=") || text_starts(*envp, "CARGO_MAKEFLAGS=") ||
             text_starts(*envp, "MFLAGS="))
@@ -50,9 +52,10 @@ int wait_is_jobserver(int fd)
         return 0;
     if (fd == jobserver.fd)
         return 1;
-    if (jobserver.fd >= 0)
-        return sys_fstat(jobserver.fd, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
-    return sys_call4(SYS_newfstatat, AT_FDCWD, jobserver.fifo, &b, 0) == 0 &&
+    if (jobserver.fd >= 0 && sys_fstat(jobserver.fd, &b) == 0 && a.st_ino == b.st_ino &&
+        a.st_dev == b.st_dev)
+        return 1;
+    return jobserver.fifo[0] && sys_call4(SYS_newfstatat, AT_FDCWD, jobserver.fifo, &b, 0) == 0 &&
            a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 

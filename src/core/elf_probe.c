@@ -29,6 +29,13 @@ static const void *image_at(const struct image *image, uint64_t offset, uint64_t
     return offset <= image->size && size <= image->size - offset ? image->bytes + offset : 0;
 }
 
+/* The same for structures, which must be aligned: a file that has them elsewhere is not looked at. */
+static const void *image_structures(const struct image *image, uint64_t offset, uint64_t size,
+                                    uint64_t alignment)
+{
+    return offset % alignment ? 0 : image_at(image, offset, size);
+}
+
 /* File bytes behind a virtual address; 0 when no segment holds them. */
 static const void *image_at_address(const struct image *image, uint64_t address, uint64_t size)
 {
@@ -55,7 +62,7 @@ static int is_asan(const struct image *image, const Elf64_Phdr *dynamic)
     static const char *const runtimes[] = {"libasan.so", "libclang_rt.asan", "libtsan.so",
                                            "libhwasan.so"};
     uint64_t strings = 0, symbols = 0, symbol_bytes = 0;
-    const Elf64_Dyn *dyn = image_at(image, dynamic->p_offset, dynamic->p_filesz);
+    const Elf64_Dyn *dyn = image_structures(image, dynamic->p_offset, dynamic->p_filesz, 8);
     size_t count = dyn ? dynamic->p_filesz / sizeof *dyn : 0;
     for (size_t i = 0; i < count && dyn[i].d_tag != DT_NULL; i++) {
         if (dyn[i].d_tag == DT_STRTAB)
@@ -74,7 +81,7 @@ static int is_asan(const struct image *image, const Elf64_Phdr *dynamic)
     for (uint64_t i = 1; i < symbol_count && i < 4096; i++) {
         const Elf64_Sym *symbol =
             image_at_address(image, symbols + i * sizeof *symbol, sizeof *symbol);
-        if (!symbol)
+        if (!symbol || (uintptr_t)symbol % 8)
             break;
         if (name_starts(image, strings, symbol->st_name, "__asan_init") ||
             name_starts(image, strings, symbol->st_name, "__tsan_init") ||
@@ -89,7 +96,9 @@ static int is_go(const struct image *image)
     for (unsigned i = 0; i < image->phnum; i++) {
         const Elf64_Phdr *ph = &image->phdr[i];
         const Elf64_Nhdr *note =
-            ph->p_type == PT_NOTE ? image_at(image, ph->p_offset, sizeof *note + NOTE_NAME_GO) : 0;
+            ph->p_type == PT_NOTE
+                ? image_structures(image, ph->p_offset, sizeof *note + NOTE_NAME_GO, 4)
+                : 0;
         if (note && note->n_namesz == NOTE_NAME_GO && bytes_equal(note + 1, "Go\0", NOTE_NAME_GO))
             return 1;
     }
@@ -113,7 +122,8 @@ static enum elf_probe probe_elf(struct image *image)
         return ELF_PROBE_UNREADABLE;
     if (ehdr->e_ident[EI_CLASS] != ELFCLASS64 || ehdr->e_machine != THIS_MACHINE)
         return ELF_PROBE_CLASS;
-    image->phdr = image_at(image, ehdr->e_phoff, (uint64_t)ehdr->e_phnum * sizeof *image->phdr);
+    image->phdr =
+        image_structures(image, ehdr->e_phoff, (uint64_t)ehdr->e_phnum * sizeof *image->phdr, 8);
     image->phnum = image->phdr ? ehdr->e_phnum : 0;
     const Elf64_Phdr *interp = 0, *dynamic = 0;
     for (unsigned i = 0; i < image->phnum; i++) {

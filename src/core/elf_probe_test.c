@@ -113,7 +113,14 @@ static void each_kind(void **state)
     made.symbols[2].st_name = 20;
     assert_int_equal(probe(&made), ELF_PROBE_ASAN);
 
-    made = make(GLIBC);
+    made = make(GLIBC); /* Go's own linker: a note, at any multiple of 4 */
+    made.phdr[3] =
+        (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = offsetof(struct made, data) + 4, .p_filesz = 16};
+    Elf64_Nhdr note = {.n_namesz = 4};
+    memcpy(made.data + 4, &note, sizeof note);
+    memcpy(made.data + 4 + sizeof note, "Go\0", 4);
+    assert_int_equal(probe(&made), ELF_PROBE_CGO);
+    made = make(GLIBC); /* the system's: its build information in the data */
     memcpy(made.data, "\xff Go buildinf:", 14);
     assert_int_equal(probe(&made), ELF_PROBE_CGO);
 }

@@ -12,6 +12,10 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#if defined(__SANITIZE_THREAD__)
+#include <errno.h>
+#include <sys/mman.h>
+#endif
 
 #if defined(__clang_analyzer__)
 /* The analyzer does not see that the kernel writes through these; of a function it does not know it expects so. */
@@ -82,10 +86,16 @@ static inline long sys_pread(int fd, void *buf, size_t size, uint64_t offset)
     return sys_call4(SYS_pread64, fd, buf, size, offset);
 }
 
-/* A negative errno comes back as a value in the last page; test with sys_is_error(). */
+/* A negative errno comes back as a value in the last page; test with sys_is_error(). The thread sanitizer must see that
+ * memory comes and goes, or it takes what is mapped at an old address for the old memory. */
 static inline void *sys_mmap(void *addr, size_t size, int prot, int flags, int fd, uint64_t offset)
 {
+#if defined(__SANITIZE_THREAD__)
+    void *map = mmap(addr, size, prot, flags, fd, (off_t)offset);
+    return map == MAP_FAILED ? (void *)(intptr_t)-errno : map;
+#else
     return (void *)sys_call6(SYS_mmap, (long)addr, (long)size, prot, flags, fd, (long)offset);
+#endif
 }
 
 static inline int sys_is_error(const void *ptr)
@@ -95,7 +105,11 @@ static inline int sys_is_error(const void *ptr)
 
 static inline int sys_munmap(void *addr, size_t size)
 {
+#if defined(__SANITIZE_THREAD__)
+    return munmap(addr, size) < 0 ? -errno : 0;
+#else
     return (int)sys_call2(SYS_munmap, addr, size);
+#endif
 }
 
 static inline int sys_getpid(void)
