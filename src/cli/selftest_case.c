@@ -75,6 +75,8 @@ static double share(uint64_t part, uint64_t whole)
  * counts one twelfth of a squared period. Four standard deviations, and never less than a point. */
 static double share_bound(const struct run *run, double slice_ns, double total_ns)
 {
+    if (isnan(slice_ns))
+        return slice_ns;
     double edges =
         slice_ns > run->period_ns ? total_ns / slice_ns * 2 / 12 : total_ns / run->period_ns / 4;
     double points = 4 * sqrt(edges) * run->period_ns / total_ns;
@@ -191,12 +193,14 @@ static int compare_processes(struct run *run, double slice_ns)
     size_t count;
     selftest_facts_sum(&run->facts, "process", NULL, &count);
     /* A process that is over after a sample or two shows little of what it did. */
-    int rc = compare_functions(run, slice_ns > 4 * run->period_ns ? slice_ns : (double)NAN);
+    double none = (double)NAN;
+    bool is_long = slice_ns > 4 * run->period_ns;
+    int rc = compare_functions(run, is_long ? slice_ns : none);
     if (rc == LAM_OK)
         rc = compare_count(run, "processes", count + 1, run->seen.processes);
     if (rc == LAM_OK)
         rc = compare_count(run, "processes not sampled", 0, run->seen.unsampled);
-    return rc == LAM_OK ? compare_coverage(run, (double)NAN, 0.97) : rc;
+    return rc == LAM_OK ? compare_coverage(run, none, is_long ? 0.97 : none) : rc;
 }
 
 static int compare_short(struct run *run)
