@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -25,7 +26,8 @@ enum {
     TRIAL_CPU_NS = 17000000, /* the longest a trial spins when signals come slowly */
     TRIAL_SILENCE_NS =
         30000000, /* without any signal for so long it does not work: seven ticks of a 250 Hz kernel */
-    TRIAL_SECONDS = 3, /* of wall time, after which the kernel ends a stuck trial */
+    TRIAL_CPU_SECONDS = 1, /* of CPU time, after which the kernel ends a trial that gets nowhere */
+    TRIAL_SECONDS = 20, /* of wall time, likewise: a busy machine may take long to give it its 17 ms */
 };
 
 static volatile sig_atomic_t fired;
@@ -187,6 +189,8 @@ static _Noreturn void run_trial(uint32_t engine, bool kernel_mode, struct trial_
     reset_signals();
     signal(SIGINT, SIG_IGN); /* a Ctrl-C now is for the command */
     signal(SIGQUIT, SIG_IGN);
+    struct rlimit limit = {TRIAL_CPU_SECONDS, TRIAL_CPU_SECONDS};
+    (void)setrlimit(RLIMIT_CPU, &limit);
     alarm(TRIAL_SECONDS);
     int rc = engine == STREAM_ENGINE_SIGTRAP       ? open_sigtrap(kernel_mode)
              : engine == STREAM_ENGINE_THREAD_PERF ? open_thread_perf(kernel_mode)
@@ -334,7 +338,11 @@ void engine_verdict_text(const struct engine_trial *trial, char *text, size_t ca
         snprintf(text, capacity, "opened, but no signal arrived");
         return;
     case ENGINE_DIED:
-        snprintf(text, capacity, "the trial was killed by signal %d", trial->errnum);
+        if (trial->errnum == SIGALRM)
+            snprintf(text, capacity, "a trial did not come to its end in %d s: too busy a machine?",
+                     TRIAL_SECONDS);
+        else
+            snprintf(text, capacity, "the trial was killed by signal %d", trial->errnum);
         return;
     case ENGINE_BAD_KERNEL:
         snprintf(text, capacity,

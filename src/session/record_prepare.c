@@ -228,7 +228,7 @@ static int write_control(struct recording *rec, struct lam_error *err)
         .version = 1,
         .engine = facts->wanted_engine,
         .best_engine = facts->engine,
-        .kernel_mode = rec->settings->kernel_mode,
+        .kernel_mode = facts->kernel_mode,
         .rate_auto = facts->ladder.is_auto,
         .session_id = facts->session_id,
         .max_bytes = facts->max_bytes,
