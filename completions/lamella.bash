@@ -4,7 +4,7 @@ _lamella_commands() {
 }
 
 _lamella_options() {
-    "$1" "$2" --help 2>/dev/null | grep -oE -- '(^|[ ,])--?[a-z][a-z-]*' | tr -d ' ,'
+    "$1" "$2" --help 2>/dev/null | sed -n '/^Options:/,/^$/s/^ *\(-[a-z-]*\(, --[a-z-]*\)\{0,1\}\).*/\1/p' | tr -s ', ' '\n'
 }
 
 _lamella() {
