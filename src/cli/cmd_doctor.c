@@ -461,7 +461,7 @@ int cmd_doctor(int argc, char **argv)
     const struct option_row rows[] = {
         {.long_name = "format",
          .arg_name = "FORMAT",
-         .help = "text or json [text]",
+         .help = "how it is printed [text]",
          .kind = OPTION_CHOICE,
          .target = &format,
          .choices = formats},

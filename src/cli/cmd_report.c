@@ -155,7 +155,7 @@ int cmd_report(int argc, char **argv)
         {.long_name = "format",
          .short_name = 'f',
          .arg_name = "FORMAT",
-         .help = "text, json or markdown",
+         .help = "how it is printed [text]",
          .kind = OPTION_CHOICE,
          .target = &set.format,
          .choices = formats},

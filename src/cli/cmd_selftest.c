@@ -191,7 +191,7 @@ int cmd_selftest(int argc, char **argv)
         {.long_name = "format",
          .short_name = 'f',
          .arg_name = "FORMAT",
-         .help = "text or json",
+         .help = "how it is printed [text]",
          .kind = OPTION_CHOICE,
          .target = &set.format,
          .choices = formats},

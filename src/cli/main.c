@@ -14,8 +14,8 @@ static const struct lam_command commands[] = {
     {"report", "say where the time of a recording went", cmd_report},
     {"view", "print the samples, waits and processes of a recording", cmd_view},
     {"doctor", "say what this machine allows, and how to get more", cmd_doctor},
-    {"selftest", "record programs of known behaviour, and compare", cmd_selftest},
-    {"clean", "list and remove recordings", cmd_clean},
+    {"selftest", "record programs whose times are known, and compare", cmd_selftest},
+    {"clean", "list, finish and remove recordings", cmd_clean},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
@@ -125,6 +125,9 @@ int main(int argc, char **argv)
         return finish(EXIT_DONE);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        static char help[] = "--help";
+        if (argc > 2 && argv[1][0] != '-')
+            return finish(run(2, (char *[]){argv[2], help, NULL})); /* lamella help record */
         print_usage(stdout);
         return finish(EXIT_DONE);
     }

@@ -55,7 +55,8 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
 {
     struct record_summary *summary = ((struct tee *)ctx)->summary;
     uint64_t late_ns = sample->late_ns < sample->cpu_ns ? sample->late_ns : sample->cpu_ns;
-    summary->samples++;
+    if (!(sample->flags & PROFILE_SAMPLE_CLOSING)) /* CPU time that no sample was taken for */
+        summary->samples++;
     summary->late_ns += late_ns;
     summary->sampled_ns += sample->cpu_ns - late_ns;
     return LAM_OK;
@@ -88,7 +89,7 @@ int record_write_symbols(void *ctx, const char *recording, struct lam_error *err
     struct profile_sink sink = {&tee, &ops};
     rc = read_recording(recording, &sink, err);
     summary->is_read = rc >= 0;
-    if (rc >= 0 && summary->samples)
+    if (rc >= 0 && (summary->samples || summary->sampled_ns))
         rc = symbols_write_sidecar(recording, hits, err);
     symbols_collector_close(&hits);
     return rc;
@@ -103,11 +104,12 @@ static void add_samples(struct strbuf *text, const struct record_summary *summar
     if (!summary->samples) {
         strbuf_add(text, "no samples");
     } else {
-        strbuf_addf(text, "%s samples", unit_count(summary->samples).text);
-        if (charged > 0)
+        strbuf_addf(text, "%s %s", unit_count(summary->samples).text,
+                    summary->samples == 1 ? "sample" : "samples");
+        if (charged > 0 && !outcome->daemons) /* what still runs has samples and no charge */
             strbuf_addf(text, " cover %s of the CPU time",
                         unit_percent((double)summary->sampled_ns / charged).text);
-        if (charged > 0 && summary->late_ns)
+        if (charged > 0 && !outcome->daemons && summary->late_ns)
             strbuf_addf(text, " (and %s late)",
                         unit_percent((double)summary->late_ns / charged).text);
     }
