@@ -93,12 +93,13 @@ struct report_cell {
     struct report_amount amount;
 };
 
-/* sampled, late, startup, tail and unsampled add up to the charge, but for what is unaccounted. */
+/* sampled, late, startup, tail and unsampled add up to the charge and to running_seen, but for what is unaccounted. */
 struct report_coverage {
     uint64_t charged_ns; /* PROFILE_UNKNOWN */
     uint64_t closing_ns; /* of sampled_ns: after the last samples of threads (PROFILE_SAMPLE_CLOSING) */
     uint64_t sampled_ns, late_ns, startup_ns, tail_ns, unsampled_ns, running_ns;
-    double ratio; /* NaN when the charge is not known */
+    uint64_t running_seen_ns; /* of running_ns, what the others hold */
+    double ratio;             /* of charged_ns and running_ns; NaN when the charge is not known */
     double expected_samples;
     uint64_t samples, merged_samples, lost_samples, truncated_stacks, frames, unresolved_frames,
         samples_without_symbols, at_return_samples;
@@ -166,6 +167,8 @@ void report_by_role(const struct report *report, uint32_t process,
 
 /* Of the charge, what none of the parts of the coverage explains; PROFILE_UNKNOWN when the charge is not known. */
 uint64_t report_unaccounted_ns(const struct report *report);
+/* What the kernel charged, and what was used that it had not charged yet, by processes that still ran; PROFILE_UNKNOWN. */
+uint64_t report_used_ns(const struct report *report);
 
 double report_seconds(uint64_t ns);              /* NaN for PROFILE_UNKNOWN */
 const char *report_why_not(uint32_t why_not);    /* "static program", for people */

@@ -48,6 +48,16 @@ static uint64_t rest_of(const struct report_process *process)
                                                                          : 0;
 }
 
+/* Nobody was charged for it yet, and the poll that met it last may be older than its last sample. */
+static void add_running(struct report_coverage *cov, const struct report_process *process)
+{
+    uint64_t seen = process->amount.cpu_ns + process->amount.late_ns + known(process->startup_ns);
+    uint64_t used = known(process->cpu_ns);
+    cov->startup_ns += known(process->startup_ns);
+    cov->running_seen_ns += seen;
+    cov->running_ns += used > seen ? used : seen;
+}
+
 static void sum_coverage(struct report_state *state)
 {
     struct report *report = &state->report;
@@ -60,7 +70,7 @@ static void sum_coverage(struct report_state *state)
         cov->lost_samples += process->lost;
         cov->units_unseen += process->unit != REPORT_NO_UNIT && process->amount.samples == 0;
         if (process->running) {
-            cov->running_ns += known(process->cpu_ns);
+            add_running(cov, process);
         } else if (process->sampled != PROFILE_SAMPLED_YES) {
             cov->unsampled_ns += known(process->cpu_ns);
         } else {
@@ -69,8 +79,8 @@ static void sum_coverage(struct report_state *state)
             cov->tail_ns += known(process->tail_ns) + process->rest_ns;
         }
     }
-    bool has_charge = cov->charged_ns != PROFILE_UNKNOWN && cov->charged_ns > 0;
-    cov->ratio = has_charge ? (double)cov->sampled_ns / (double)cov->charged_ns : NAN;
+    uint64_t used = report_used_ns(report);
+    cov->ratio = used != PROFILE_UNKNOWN && used > 0 ? (double)cov->sampled_ns / (double)used : NAN;
     if (state->has_sample && state->has_sampled && state->last_sample_ns > state->first_sampled_ns)
         cov->sampled_span_ns = (uint64_t)(state->last_sample_ns - state->first_sampled_ns);
 }
@@ -295,14 +305,30 @@ void report_by_role(const struct report *report, uint32_t process, struct report
     sum_cells(report, process, BY_ROLE, out);
 }
 
+static uint64_t parts_ns(const struct report_coverage *cov)
+{
+    return cov->sampled_ns + cov->late_ns + cov->startup_ns + cov->tail_ns + cov->unsampled_ns;
+}
+
+uint64_t report_used_ns(const struct report *report)
+{
+    const struct report_coverage *cov = &report->coverage;
+    if (cov->charged_ns == PROFILE_UNKNOWN || cov->running_ns == 0)
+        return cov->charged_ns;
+    /* Nor was anybody charged for what processes that still run have waited for, or were before an exec. */
+    uint64_t used = cov->charged_ns + cov->running_ns,
+             known = parts_ns(cov) + cov->running_ns - cov->running_seen_ns;
+    return used > known ? used : known;
+}
+
 uint64_t report_unaccounted_ns(const struct report *report)
 {
     const struct report_coverage *cov = &report->coverage;
     if (cov->charged_ns == PROFILE_UNKNOWN)
         return PROFILE_UNKNOWN;
-    uint64_t parts =
-        cov->sampled_ns + cov->late_ns + cov->startup_ns + cov->tail_ns + cov->unsampled_ns;
-    return cov->charged_ns > parts ? cov->charged_ns - parts : 0;
+    uint64_t parts = parts_ns(cov);
+    uint64_t whole = cov->charged_ns + cov->running_seen_ns;
+    return whole > parts ? whole - parts : 0;
 }
 
 double report_seconds(uint64_t ns)

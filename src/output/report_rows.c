@@ -92,7 +92,7 @@ static int fill_segments(const struct report *report, const struct sums *sums,
 static int choose_units(const struct report *report, const struct report_view *view,
                         struct report_rows *rows)
 {
-    double charged = report_seconds(report->coverage.charged_ns);
+    double charged = report_seconds(report_used_ns(report));
     for (uint32_t i = 0; i < report->units.count; i++) {
         const struct report_unit *unit = &report->units.items[i];
         if (!report_unit_matches(unit, view->unit))

@@ -20,7 +20,7 @@ static int write_facts(const struct report *report, struct strbuf *out)
     report_command_text(report, &text);
     fact(&table, "command", strbuf_text(&text));
     fact(&table, "wall", unit_seconds(report_seconds(report->session.elapsed_ns)).text);
-    fact(&table, "CPU", unit_seconds(report_seconds(cov->charged_ns)).text);
+    fact(&table, "CPU", unit_seconds(report_seconds(report_used_ns(report))).text);
     strbuf_clear(&text);
     strbuf_addf(&text, "%s of %u", unit_number(report->cores_used, 1).text, report->session.cores);
     fact(&table, "cores used", strbuf_text(&text));

@@ -103,7 +103,7 @@ static void write_time_facts(struct writer *w)
     const struct profile_session *session = &report->session;
     struct facts facts = {.w = w};
     fact(&facts, "wall", STYLE_BOLD, unit_seconds(report_seconds(session->elapsed_ns)).text);
-    fact(&facts, "CPU", STYLE_BOLD, unit_seconds(report_seconds(report->coverage.charged_ns)).text);
+    fact(&facts, "CPU", STYLE_BOLD, unit_seconds(report_seconds(report_used_ns(report))).text);
     struct strbuf text = {0};
     if (session->cores > 0) {
         strbuf_addf(&text, "%s of %u", unit_number(report->cores_used, 1).text, session->cores);
@@ -130,9 +130,9 @@ static void write_coverage_facts(struct writer *w)
     struct strbuf text = {0};
     strbuf_addf(&text, "%s of CPU",
                 isnan(cov->ratio) ? "unknown share" : unit_percent(cov->ratio).text);
-    if (cov->closing_ns > 0 && cov->charged_ns > 0 && cov->charged_ns != PROFILE_UNKNOWN)
+    if (cov->closing_ns > 0 && !isnan(cov->ratio))
         strbuf_addf(&text, " (closing %s)",
-                    unit_percent((double)cov->closing_ns / (double)cov->charged_ns).text);
+                    unit_percent((double)cov->closing_ns / (double)report_used_ns(report)).text);
     fact(&facts, "coverage", coverage_style(cov->ratio), strbuf_text(&text));
     strbuf_clear(&text);
     strbuf_addf(&text, "%s of %s", unit_seconds(report_seconds(cov->sampled_span_ns)).text,
@@ -167,7 +167,7 @@ static void write_rest_facts(struct writer *w)
                  {"tail", cov->tail_ns},
                  {"unsampled", cov->unsampled_ns},
                  {"unaccounted", report_unaccounted_ns(w->report)},
-                 {"still running", cov->running_ns}};
+                 {"still running", cov->running_ns - cov->running_seen_ns}};
     struct facts facts = {.w = w};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (parts[i].ns == 0 || parts[i].ns == PROFILE_UNKNOWN)

@@ -101,7 +101,7 @@ static const struct schema_column coverage_columns[] = {
             "CPU time that samples stand for, those at the return of a long call included"),
     SECONDS(JSON, 1, "process_cpu_s",
             "CPU time that the kernel charged to the command and all its descendants that ended"),
-    NUMBER(JSON, 1, "ratio", "1", "coverage: sampled_cpu_s over process_cpu_s"),
+    NUMBER(JSON, 1, "ratio", "1", "coverage: sampled_cpu_s over process_cpu_s and running_cpu_s"),
     SECONDS(JSON, 1, "closing_cpu_s",
             "part of sampled_cpu_s that threads used after their last sample, put on its stack"),
     SECONDS(
