@@ -132,14 +132,14 @@ static void step_ladder(struct agent_thread *self, uint64_t weight)
     }
 }
 
-/* Can a heavy sample's time have been spent elsewhere? Not where it interrupts a system call and kernel mode is
- * interrupted too: the overflows during the call were merged into one signal at its return. Not with the CPU timer,
- * whose ticks hit all of a thread's time alike: one that fell while another thread ran is made up by the next. */
+/* Can a heavy sample's time have been spent elsewhere? Only where kernel mode is not interrupted: then the time in the
+ * kernel falls to whatever runs next in user mode. Otherwise all of a thread's time is hit alike: overflows during a
+ * system call were merged into one signal at its return, a tick that fell while another thread ran is made up by the
+ * next, and threads that inherited one event exchange what is left of their periods when the kernel switches between
+ * them. */
 static int may_be_late(uint16_t flags)
 {
-    if (flags & STREAM_SAMPLE_AT_RETURN || agent.engine->id == STREAM_ENGINE_CPU_TIMER)
-        return 0;
-    return !(agent.kernel_mode && flags & STREAM_SAMPLE_KERNEL);
+    return !agent.kernel_mode && !(flags & STREAM_SAMPLE_AT_RETURN);
 }
 
 /* How many whole periods the weight holds beyond the first, and whether it is late. */

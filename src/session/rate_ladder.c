@@ -18,8 +18,9 @@ enum {
     PERIOD_MIN_NS = 250000, /* finer than 4 kHz tells nothing more about a compilation */
     PERIOD_FIRST_NS =
         1750000, /* the first step is never coarser: 0.2 s of CPU get 100 samples, with some to spare */
-    PERIOD_LAST_NS = 16000000, /* no step is coarser than 60 Hz */
-    YOUNG_SAMPLES = 200,       /* stay on a step until so many samples were due ... */
+    PERIOD_LAST_NS =
+        8000000, /* no step is coarser than 125 Hz: shorter threads would not be seen at all */
+    YOUNG_SAMPLES = 200, /* stay on a step until so many samples were due ... */
     YOUNG_MIN_MS = 300,  /* ... and on the first one so long, where that is within the budget ... */
     YOUNG_DEAR_MS = 230, /* ... and so long where it is not */
     ADAPT_MIN_CPU_MS = 3000, /* so much has to be known of a build before anything is made of it */

@@ -48,7 +48,8 @@ static void the_budget_holds(void **state)
         struct rate_ladder ladder = rate_ladder_auto(interruption, 0);
         bool is_cheap = share_at(&ladder, 100) <= 0.0181;
         for (uint64_t cpu_ms = is_cheap ? 10 : 1000; cpu_ms < 1000000; cpu_ms += 1 + cpu_ms / 3)
-            assert_true(share_at(&ladder, cpu_ms) <= 0.0181);
+            assert_true(share_at(&ladder, cpu_ms) <=
+                        (is_cheap ? 0.0181 : 0.0215)); /* no step is coarser than 8 ms */
     }
     struct rate_ladder bare = rate_ladder_auto(1500, 0);
     assert_true(share_at(&bare, 100) <= 0.0181);
@@ -87,7 +88,7 @@ static void adapting_leaves_alone_what_keeps_to_the_budget(void **state)
                         sizeof fixed.period_ns);
     struct rate_ladder most = rate_ladder_adapt(&first, &all);
     assert_true(most.period_ns[0] <= 8 * first.period_ns[0] &&
-                most.period_ns[RATE_STEPS - 1] <= 16000000);
+                most.period_ns[RATE_STEPS - 1] <= 8000000);
 }
 
 static void steps_never_go_back(void **state)
@@ -103,7 +104,7 @@ static void steps_never_go_back(void **state)
         }
         assert_int_equal(ladder.step_cpu_ms[RATE_STEPS - 1], 0);
         assert_true(ladder.period_ns[0] >= 250000 && ladder.period_ns[0] <= 1760000);
-        assert_true(ladder.period_ns[RATE_STEPS - 1] <= 16000000);
+        assert_true(ladder.period_ns[RATE_STEPS - 1] <= 8000000);
         assert_true(ladder.rate_hz > 0);
     }
 }
