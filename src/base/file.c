@@ -14,6 +14,8 @@
 
 /* What is not mapped (pipes, /proc) is read up to this. */
 static const size_t read_limit_bytes = (size_t)4 << 30;
+/* A device may have no end. */
+static const size_t device_limit_bytes = (size_t)16 << 20;
 
 /* A name for messages: paths hold any bytes. */
 struct shown {
@@ -36,11 +38,16 @@ static struct shown show(const char *path)
     return shown;
 }
 
+/* A pipe that nobody writes to reads as empty: opened the plain way it would wait for ever for a
+ * writer. One that has a writer waits for what it writes, as usual. */
 static int open_to_read(const char *path, int *fd, struct lam_error *err)
 {
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (*fd < 0)
         return lam_error_errno(err, errno, "%s: cannot open", show(path).text);
+    int flags = fcntl(*fd, F_GETFL);
+    if (flags >= 0)
+        fcntl(*fd, F_SETFL, flags & ~O_NONBLOCK);
     return LAM_OK;
 }
 
@@ -114,11 +121,12 @@ int file_read_all(const char *path, size_t limit, char **data, size_t *length, s
     return rc;
 }
 
-static int map_by_reading(int fd, const char *name, struct file_map *map, struct lam_error *err)
+static int map_by_reading(int fd, const char *name, size_t limit, struct file_map *map,
+                          struct lam_error *err)
 {
     char *data;
     size_t length;
-    int rc = file_read_all_fd(fd, name, read_limit_bytes, &data, &length, err);
+    int rc = file_read_all_fd(fd, name, limit, &data, &length, err);
     if (rc < 0)
         return rc;
     *map = (struct file_map){.data = (const uint8_t *)data, .size_bytes = length};
@@ -132,11 +140,13 @@ int file_map_fd(int fd, const char *name, struct file_map *map, struct lam_error
         return lam_error_errno(err, errno, "%s", show(name).text);
     /* A size of 0 is what files in /proc say as well. */
     if (!S_ISREG(st.st_mode) || st.st_size <= 0 || (uint64_t)st.st_size > SIZE_MAX)
-        return map_by_reading(fd, name, map, err);
+        return map_by_reading(fd, name, S_ISCHR(st.st_mode) ? device_limit_bytes : read_limit_bytes,
+                              map, err);
     size_t size = (size_t)st.st_size;
     const void *data = file_guard_map(fd, size);
     if (!data)
-        return map_by_reading(fd, name, map, err); /* a file system without mmap, or no place */
+        return map_by_reading(fd, name, read_limit_bytes, map,
+                              err); /* a file system without mmap, or no place */
     *map = (struct file_map){.data = data, .size_bytes = size, .is_mapped = true};
     return LAM_OK;
 }

@@ -17,7 +17,8 @@ struct file_map {
 };
 
 /* Brings a whole file into view, read only, until file_unmap(). A regular file is mapped; anything
- * else (pipe, /proc, "-" is not special here) is read into memory up to 4 GiB. A mapped file that
+ * else (pipe, /proc, "-" is not special here) is read into memory up to 4 GiB, a device up to 16 MiB.
+ * A pipe without a writer is empty. A mapped file that
  * somebody truncates meanwhile reads as zeros beyond its new end instead of killing us: file_map
  * installs a SIGBUS handler (again, when another one came since), which replaces the lost pages of
  * our mappings by zeros, counts them (file_lost_pages) and passes on every other SIGBUS. Codes:

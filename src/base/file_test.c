@@ -115,6 +115,52 @@ static void not_regular(void **state)
 }
 
 /* Of a size that nobody said beforehand, read in growing steps; a limit holds here as well. */
+/* Without the end that writes there is nothing to wait for. */
+static void pipe_without_writer(void **state)
+{
+    char *path = in_dir("fifo");
+    char *data;
+    size_t length = 1;
+    struct file_map map;
+    (void)state;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(file_read_all(path, 100, &data, &length, NULL), LAM_OK);
+    assert_int_equal(length, 0);
+    mem_free(data);
+    assert_int_equal(file_map(path, &map, NULL), LAM_OK);
+    assert_int_equal(map.size_bytes, 0);
+    file_unmap(&map);
+    assert_int_equal(file_map("/dev/zero", &map, NULL), LAM_E_TOOBIG);
+    mem_free(path);
+}
+
+/* One that is written to late is read to its end. */
+static void pipe_with_writer(void **state)
+{
+    char *path = in_dir("fifo_late");
+    char *data;
+    size_t length = 0;
+    (void)state;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int keep = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(keep >= 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        usleep(50000);
+        _exit(write(keep, "late", 4) != 4);
+    }
+    close(keep);
+    assert_int_equal(file_read_all(path, 100, &data, &length, NULL), LAM_OK);
+    assert_int_equal(length, 4);
+    assert_memory_equal(data, "late", 4);
+    mem_free(data);
+    int status = 1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    mem_free(path);
+}
+
 static void long_pipe(void **state)
 {
     enum { LENGTH = 60000 }; /* fits into a pipe */
@@ -347,6 +393,8 @@ int main(void)
         cmocka_unit_test(writes_and_reads),
         cmocka_unit_test(errors),
         cmocka_unit_test(not_regular),
+        cmocka_unit_test(pipe_without_writer),
+        cmocka_unit_test(pipe_with_writer),
         cmocka_unit_test(long_pipe),
         cmocka_unit_test(failing_writes),
         cmocka_unit_test(keeps_link_and_mode),
