@@ -53,8 +53,10 @@ static int find_serial_tail(struct draft *draft)
     if (report->tail_process != REPORT_NO_UNIT) {
         const struct report_process *process = &report->processes.items[report->tail_process];
         unit = process->unit;
-        who = arena_printf(&report->arena, ", most of it in %s (%s)", process->title,
-                           unit_seconds(report_seconds(report->tail_process_ns)).text);
+        struct unit_text time = unit_seconds(report_seconds(report->tail_process_ns));
+        who = report->tail_process_ns >= report->tail_ns / 2
+                  ? arena_printf(&report->arena, ", most of it in %s (%s)", process->title, time.text)
+                  : arena_printf(&report->arena, ", %s of it in %s", time.text, process->title);
         if (!who)
             return LAM_E_NOMEM;
     }
@@ -132,10 +134,10 @@ static int find_jobserver(struct draft *draft)
     double seconds = report_seconds(sum);
     if (!(seconds >= 1) || !(seconds >= 0.2 * elapsed_s(report)))
         return LAM_OK;
-    return add(draft,
-               (struct report_finding){"jobserver", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT},
-               arena_printf(&report->arena, "Threads waited %s for a job token.",
-                            unit_seconds(seconds).text));
+    return add(
+        draft, (struct report_finding){"jobserver", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT},
+        arena_printf(&report->arena, "Threads waited %s in all for one of the jobs that -j allows.",
+                     unit_seconds(seconds).text));
 }
 
 static int find_low_coverage(struct draft *draft)
@@ -148,7 +150,7 @@ static int find_low_coverage(struct draft *draft)
     } parts[] = {{cov->unsampled_ns, "in programs that could not be sampled"},
                  {cov->startup_ns, "before the first sample of their process"},
                  {cov->tail_ns, "after the last sample of their thread"},
-                 {cov->late_ns, "of late weight"},
+                 {cov->late_ns, "in samples that came late"},
                  {report_unaccounted_ns(report), "in unidentified descendants"}};
     /* What could not be sampled has a finding of its own, and a few milliseconds say nothing. */
     bool is_told = cov->sampled_ns + cov->unsampled_ns >= cov->charged_ns / 10 * 9;
@@ -264,14 +266,26 @@ static int find_unsampled(struct draft *draft)
 static int find_lost(struct draft *draft)
 {
     struct report *report = draft->report;
-    uint64_t lost = report->coverage.lost_samples, damaged = report->end.damaged_streams;
-    if (lost == 0 && damaged == 0)
+    uint64_t lost = report->coverage.lost_samples;
+    if (lost == 0)
+        return LAM_OK;
+    return add(draft,
+               (struct report_finding){"lost_records", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
+               arena_printf(&report->arena, "%s records were lost.", unit_count(lost).text));
+}
+
+static int find_damaged(struct draft *draft)
+{
+    struct report *report = draft->report;
+    const struct profile_session_end *end = &report->end;
+    uint64_t bad = end->damaged_streams + end->unreadable_streams;
+    if (bad == 0)
         return LAM_OK;
     return add(
-        draft, (struct report_finding){"lost_records", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
-        arena_printf(&report->arena, "%s records were lost and %s of %s stream files are damaged.",
-                     unit_count(lost).text, unit_count(damaged).text,
-                     unit_count(report->end.streams).text));
+        draft, (struct report_finding){"damaged_streams", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
+        arena_printf(&report->arena, "%s of %s stream files could not be read, or not as a whole%s%s.",
+                     unit_count(bad).text, unit_count(end->streams + end->unreadable_streams).text,
+                     end->first_damage[0] ? "; the first: " : "", end->first_damage));
 }
 
 static int find_truncated(struct draft *draft)
@@ -299,14 +313,14 @@ static int find_running(struct draft *draft)
     }
     if (!first)
         return LAM_OK;
-    return add(
-        draft,
-        (struct report_finding){"still_running", REPORT_NOTE, NULL,
-                                report_seconds(report->coverage.running_ns), REPORT_NO_UNIT},
-        arena_printf(&report->arena,
-                     "%s processes were still running when the command ended (%s, pid %u): what "
-                     "they do from then on is not in the recording.",
-                     unit_count(count).text, first->title, first->pid));
+    return add(draft,
+               (struct report_finding){"still_running", REPORT_NOTE, NULL,
+                                       report_seconds(report->coverage.running_ns), REPORT_NO_UNIT},
+               arena_printf(&report->arena,
+                            "%s %s still running when the command ended (%s%s, pid %u): what "
+                            "came after that is not in the recording.",
+                            unit_count(count).text, count == 1 ? "process was" : "processes were",
+                            count == 1 ? "" : "the first ", first->title, first->pid));
 }
 
 static int find_unaccounted(struct draft *draft)
@@ -330,7 +344,7 @@ int report_find(struct report *report)
     static int (*const finders[])(struct draft * draft) = {
         find_failure,  find_serial_tail,  find_dominant_unit, find_cores,     find_jobserver,
         find_stripped, find_low_coverage, find_short_span,    find_unsampled, find_unaccounted,
-        find_unknown,  find_lost,         find_truncated,     find_running,
+        find_unknown,  find_lost,         find_damaged,       find_truncated, find_running,
     };
     struct draft draft = {.state = report_state(report), .report = report};
     for (size_t i = 0; i < sizeof finders / sizeof finders[0]; i++) {

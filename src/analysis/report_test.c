@@ -277,6 +277,32 @@ static void the_parts_of_the_charge_add_up(void **unused)
     close_feed(&feed);
 }
 
+/* After an interrupt, say: nobody was charged for a process that still runs, but its samples are here. */
+static void what_still_runs_counts_as_used(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    open_feed(&feed);
+    push_session(&feed, 1000, 10, 2);
+    push_stacks(&feed);
+    push_process(&feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+    push_thread(&feed, 1, 1, 1001, "rustc", 0);
+    push_samples(&feed, 1, 1, TYPECK, 10, 90);
+    struct profile_process_end end = {
+        .process = 1, .running = true, .cpu_ns = 90 * MS, .tail_cpu_ns = PROFILE_UNKNOWN};
+    assert_int_equal(feed.sink.ops->process_end(feed.sink.ctx, &end), LAM_OK);
+    finish_feed(&feed);
+    const struct report_coverage *cov = &feed.report->coverage;
+    assert_int_equal(cov->sampled_ns, 80 * MS);
+    assert_int_equal(cov->startup_ns, 5 * MS);
+    assert_int_equal(cov->running_ns, 90 * MS);
+    assert_int_equal(cov->running_seen_ns, 85 * MS);
+    assert_int_equal(report_used_ns(feed.report), 100 * MS);
+    assert_int_equal(report_unaccounted_ns(feed.report), 10 * MS);
+    assert_true(fabs(cov->ratio - 0.8) < 1e-9);
+    close_feed(&feed);
+}
+
 static void late_weight_is_not_coverage(void **unused)
 {
     (void)unused;
@@ -374,6 +400,28 @@ static void a_stripped_toolchain_is_named(void **unused)
     close_feed(&feed);
 }
 
+static void files_that_cannot_be_read_are_named(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    open_feed(&feed);
+    push_session(&feed, 1000, 1000, 1);
+    push_process(&feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+    struct profile_session_end end = {.streams = 7,
+                                      .damaged_streams = 1,
+                                      .unreadable_streams = 2,
+                                      .first_damage = "a.lam: cannot open: Permission denied"};
+    assert_int_equal(feed.sink.ops->session_end(feed.sink.ctx, &end), LAM_OK);
+    assert_int_equal(report_finish(feed.report, NULL), LAM_OK);
+    const struct report_finding *damaged = finding(feed.report, "damaged_streams");
+    assert_non_null(damaged);
+    assert_int_equal(damaged->severity, REPORT_WARNING);
+    assert_non_null(strstr(damaged->text, "3 of 9 stream files"));
+    assert_non_null(strstr(damaged->text, "a.lam: cannot open: Permission denied"));
+    assert_null(finding(feed.report, "lost_records"));
+    close_feed(&feed);
+}
+
 static void what_is_not_known_stays_so(void **unused)
 {
     (void)unused;
@@ -419,11 +467,13 @@ int main(void)
         cmocka_unit_test(totals_are_those_of_the_samples),
         cmocka_unit_test(units_and_processes_are_told_apart),
         cmocka_unit_test(the_parts_of_the_charge_add_up),
+        cmocka_unit_test(what_still_runs_counts_as_used),
         cmocka_unit_test(late_weight_is_not_coverage),
         cmocka_unit_test(ledgers_close),
         cmocka_unit_test(the_serial_tail_and_its_worker_are_found),
         cmocka_unit_test(says_what_was_not_sampled),
         cmocka_unit_test(a_stripped_toolchain_is_named),
+        cmocka_unit_test(files_that_cannot_be_read_are_named),
         cmocka_unit_test(what_is_not_known_stays_so),
         cmocka_unit_test(an_input_that_breaks_the_order_is_refused),
     };

@@ -113,6 +113,7 @@ static void put_coverage(struct json_writer *json, const struct report *report)
     put_ns(json, "elapsed_s", report->session.elapsed_ns);
     json_member_u64(json, "streams", report->end.streams);
     json_member_u64(json, "damaged_streams", report->end.damaged_streams);
+    json_member_u64(json, "unreadable_streams", report->end.unreadable_streams);
     json_put_end(json);
 }
 

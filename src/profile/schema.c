@@ -138,6 +138,8 @@ static const struct schema_column coverage_columns[] = {
     SECONDS(JSON, 1, "elapsed_s", "see session"),
     COUNT(JSON, 1, "streams", "stream files read"),
     COUNT(JSON, 1, "damaged_streams", "of these, in which something could not be read"),
+    COUNT(JSON, 1, "unreadable_streams",
+          "stream files beside these that could not be opened, or are no streams"),
 };
 
 static const struct schema_column machine_columns[] = {
