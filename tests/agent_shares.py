@@ -43,14 +43,16 @@ def test_three_shares():
 def test_half_in_system_calls():
     for engine in ENGINES:
         for kernel in ((), ("--no-kernel",)):
-            by_name = shares(recorded(["--engine", engine, "--rate", "4999", *kernel], program("syscall_half"), "80"))
+            # At a tick of 4 ms 500 rounds have some 750 samples: 0.5 within 0.018 (one standard deviation).
+            rounds = "500" if engine == "cpu-timer" else "80"
+            by_name = shares(recorded(["--engine", engine, "--rate", "4999", *kernel], program("syscall_half"), rounds))
             both = by_name["in_read"] + by_name["own_work"]
             check(both >= 0.3, f"{engine} {kernel}: {by_name}") # the rest fills the memory that is read
             share = by_name["in_read"] / both
             if kernel and engine != "cpu-timer":
                 check(share >= 0.45, f"{engine} without kernel mode: {share}")
             else:
-                near(share, 0.5, 0.05 if engine == "cpu-timer" else 0.03, f"{engine}: half")
+                near(share, 0.5, 0.075 if engine == "cpu-timer" else 0.03, f"{engine}: half")
 
 
 def test_late_weight_is_told():

@@ -1,6 +1,7 @@
 /* syscall_half [ROUNDS] [zero|memory] [truth]: half of the CPU in read(), half in a function of its own.
  *
- * in_read makes one system call of about 3 ms of CPU; own_work then uses exactly as much as that took. `memory` (the
+ * in_read makes one system call of 1.5 to 4.5 ms of CPU (not always the same, or a sampler that goes by the kernel's tick
+ * keeps step with it); own_work then uses exactly as much as that took. `memory` (the
  * standard) reads a memory file, which no signal cuts short; `zero` reads /dev/zero, where a pending signal does:
  * `short` counts that. `truth` prints the CPU nanoseconds of both on stderr. */
 #include <fcntl.h>
@@ -59,8 +60,10 @@ int main(int argc, char **argv)
     uint64_t own = 0;
     uint64_t in = 0;
     short_reads = 0;
+    uint32_t random = 1;
     for (unsigned long i = 0; i < rounds; i++) {
-        in += in_read(size);
+        random = random * 1664525u + 1013904223u;
+        in += in_read(size / 2 + size / 1000 * (random >> 22)); /* the top ten bits: up to 1.02 */
         while (own < in) /* own_work overshoots by a little: the sums are kept level, not the rounds */
             own += own_work(in - own);
     }
