@@ -278,6 +278,10 @@ static int wait_for(const sigset_t *set, siginfo_t *info, const struct timespec 
         }
         struct wait_scope scope;
         wait_begin(&scope, 0);
+        if (wants_ours && scope.held) { /* it must come through to be put aside */
+            sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, &scope.saved_mask, NULL, 8);
+            scope.held = 0;
+        }
         int rc =
             timeout ? REAL(sigtimedwait)(&others, info, timeout) : REAL(sigwaitinfo)(&others, info);
         wait_end(&scope, STREAM_WAIT_CALL_sigwait, STREAM_WAIT_OTHER);
@@ -355,6 +359,28 @@ int signalfd_take(int fd, void *out, size_t size)
     bytes_copy(out, &told, sizeof told);
     return 1;
 }
+
+/* ---- sending ---- */
+
+/* A signal of which one is pending for a thread is not queued again: a sample on its way would swallow what the program
+ * sends. So nothing is on its way meanwhile. */
+#define SEND(name, params, args)                                              \
+    AGENT_EXPORT int name params                                              \
+    {                                                                         \
+        if (sig != AGENT_SIGNAL || !agent_enter_signals() || !agent.engine || \
+            sys_getpid() != agent.pid)                                        \
+            return REAL(name) args;                                           \
+        agent.engine->pause();                                                \
+        int rc = REAL(name) args;                                             \
+        int error = errno;                                                    \
+        agent.engine->resume();                                               \
+        errno = error;                                                        \
+        return rc;                                                            \
+    }
+
+SEND(raise, (int sig), (sig))
+SEND(pthread_kill, (pthread_t thread, int sig), (thread, sig))
+SEND(tgkill, (pid_t pid, pid_t tid, int sig), (pid, tid, sig))
 
 /* ---- alternate stacks ---- */
 

@@ -62,6 +62,9 @@
     X(int, sigtimedwait, (const sigset_t *, siginfo_t *, const struct timespec *))                  \
     X(int, sigpending, (sigset_t *))                                                                \
     X(int, signalfd, (int, const sigset_t *, int))                                                  \
+    X(int, raise, (int))                                                                            \
+    X(int, pthread_kill, (pthread_t, int))                                                          \
+    X(int, tgkill, (pid_t, pid_t, int))                                                             \
     X(int, sigaltstack, (const stack_t *, stack_t *))                                               \
     /* descriptors */                                                                               \
     X(int, close, (int))                                                                            \
