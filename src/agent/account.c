@@ -79,13 +79,14 @@ void account_schedstat(uint32_t tid, uint64_t *run_ns, uint64_t *wait_ns)
 static void write_argv(struct agent_thread *self)
 {
     uint32_t total = 0, index = 0;
-    for (int i = 0; agent.argv && i < agent.argc && agent.argv[i]; i++)
+    int argc = agent.argv ? agent.argc : 0;
+    for (int i = 0; i < argc && agent.argv[i]; i++)
         total += (uint32_t)bytes_length(agent.argv[i]) + 1;
     if (total > ARGV_TOTAL_MAX)
         total = ARGV_TOTAL_MAX;
     /* The kernel lays the arguments out one behind the other, each with its NUL; a program that changes them later
      * does so after us. */
-    const char *text = total ? agent.argv[0] : "";
+    const char *text = argc > 0 ? agent.argv[0] : "";
     for (uint32_t at = 0; at < total; index++) {
         uint32_t size = total - at < ARGV_PIECE_BYTES ? total - at : ARGV_PIECE_BYTES;
         struct stream_rec_blob blob = {.index = index, .total_bytes = total};

@@ -153,7 +153,8 @@ AGENT_EXPORT int prctl(int option, ...)
     va_start(list, option);
     unsigned long args[4];
     for (int i = 0; i < 4; i++)
-        args[i] = va_arg(list, unsigned long); // NOLINT(clang-analyzer-valist.Uninitialized): started above
+        // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): started above
+        args[i] = va_arg(list, unsigned long);
     va_end(list);
     if (option == PR_SET_SECCOMP)
         agent_withdraw();

@@ -216,8 +216,8 @@ static inline void make_module(struct make *make, uint32_t index, uint64_t start
     char text[4096];
     if (path_bytes + build_id_bytes > sizeof text)
         abort();
-    memcpy(text, path,
-           path_bytes); // NOLINT(bugprone-not-null-terminated-result): lengths stand beside it
+    // NOLINTNEXTLINE(bugprone-not-null-terminated-result): lengths stand beside it
+    memcpy(text, path, path_bytes);
     if (build_id_bytes)
         memcpy(text + path_bytes, build_id, build_id_bytes);
     make_append(make, &make->modules, STREAM_REC_MODULE, index, &module, sizeof module, text,
@@ -311,8 +311,8 @@ static inline void make_spawn(struct make *make, uint32_t thread, uint32_t kind,
     };
     char text[4096];
     size_t path_bytes = strlen(path);
-    memcpy(text, path,
-           path_bytes); // NOLINT(bugprone-not-null-terminated-result): lengths stand beside it
+    // NOLINTNEXTLINE(bugprone-not-null-terminated-result): lengths stand beside it
+    memcpy(text, path, path_bytes);
     if (argv_bytes)
         memcpy(text + path_bytes, argv, argv_bytes);
     make_record(make, thread, STREAM_REC_SPAWN, kind, &spawn, sizeof spawn, text,
