@@ -23,45 +23,54 @@ if not frames or not subprocess.run(["which", "objdump"], capture_output=True).s
     print("the agent was compiled without notes on its stack use, or objdump is missing")
     sys.exit(77)
 
-calls, now = {}, None
+# By address: functions of one file may have the name of another's.
+calls, names, now = {}, {}, None
 code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", SO], capture_output=True, text=True, check=True).stdout
 for line in code.splitlines():
-    start = re.match(r"[0-9a-f]+ <([^>]+)>:", line)
+    start = re.match(r"([0-9a-f]+) <([^>]+)>:", line)
     if start:
-        now = start.group(1).split(".")[0]
-        calls.setdefault(now, set())
+        now = start.group(1).lstrip("0")
+        names[now] = start.group(2).split(".")[0]
+        calls[now] = set()
         continue
-    target = re.search(r"\b(?:call|jmp|bl?)\s+[0-9a-f]+ <([^>+]+)>", line)
+    target = re.search(r"\b(?:call|j[a-z]+|bl?)\s+([0-9a-f]+) <([^>+]+)>", line)
     through = re.search(r"\b(?:call|jmp) .*# [0-9a-f]+ <([A-Za-z_0-9]+)@", line)
-    for found in (target, through):
-        if found and now:
-            calls[now].add(re.split(r"[.@]", found.group(1))[0])
+    if target and now and target.group(1).lstrip("0") != now:
+        calls[now].add(target.group(1).lstrip("0"))
+    if through and now:
+        names.setdefault(through.group(1), through.group(1))
+        calls[now].add(through.group(1))
 
 # A signal that is the program's own runs the program's handler, which needs what it needs.
 ENDS = {"virtual_signal_deliver"}
 known = {}
 
 
-def deepest(name, above=frozenset()):
-    """(bytes, way, functions reached) from this function down."""
-    if name in known:
-        return known[name]
-    if name in above or name in ENDS:
+def deepest(at, above=frozenset()):
+    """(bytes, way, functions reached) from the function at this address down."""
+    name = names.get(at, at)
+    if at in known:
+        return known[at]
+    if at in above or name in ENDS:
         return 0, [], {name}
     best, way, seen = 0, [], {name}
-    for callee in calls.get(name, set()) - {name}:
-        size, below, reached = deepest(callee, above | {name})
+    for callee in calls.get(at, ()):
+        size, below, reached = deepest(callee, above | {at})
         seen |= reached
         if size > best:
             best, way = size, below
     # .su counts a function's frame without the return address that the call pushed.
-    known[name] = frames.get(name, 0) + 8 + best, [name, *way], seen
-    return known[name]
+    known[at] = frames.get(name, 0) + 8 + best, [name, *way], seen
+    return known[at]
+
+
+def by_name(name):
+    return [at for at, has in names.items() if has == name]
 
 
 # The engine's functions are called through pointers, so the walk does not see them from the handler.
-engine = max(deepest(name)[0] for name in ("thread_start", "set_level", "owns"))
-size, way, seen = deepest("sampling_handler")
+engine = max(deepest(at)[0] for name in ("thread_start", "set_level", "owns") for at in by_name(name))
+size, way, seen = deepest(by_name("sampling_handler")[0])
 print(f"the handler needs {size} bytes of stack: {' > '.join(way)}; the most an engine's function needs is {engine}")
 failed = []
 if "unwind_stack" not in seen or "stream_append_sample" not in seen and "stacks_intern" not in seen:
