@@ -25,7 +25,11 @@ def timed(command, cwd=None, env=None, timeout_s=3600):
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.monotonic()
         child = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
-        code, usage = wait(child, start + timeout_s)
+        try:
+            code, usage = wait(child, start + timeout_s)
+        except BaseException:
+            kill(child)
+            raise
         wall_s = time.monotonic() - start
         out.seek(0)
         err.seek(0)
@@ -40,12 +44,16 @@ def wait(child, deadline):
             child.returncode = os.waitstatus_to_exitcode(status)
             return child.returncode, usage
         if time.monotonic() > deadline:
-            os.killpg(child.pid, 9)
-            _, status, usage = os.wait4(child.pid, 0)
-            child.returncode = os.waitstatus_to_exitcode(status)
-            return None, usage
+            return None, kill(child)
         time.sleep(pause)
         pause = min(pause * 1.5, 0.01)
+
+
+def kill(child):
+    os.killpg(child.pid, 9)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return usage
 
 
 def need(run, what):
