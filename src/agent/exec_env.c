@@ -228,6 +228,10 @@ enum stream_unsampled exec_judge(int dir_fd, const char *path, int search, char 
     else if (search_path(path, found, found_size) < 0)
         return STREAM_UNSAMPLED_NO; /* exec will fail; its environment does not matter */
     enum stream_unsampled why = reasons[elf_probe(dir_fd, found)];
+    /* In another root the loader would complain that it does not find the library. */
+    if (why == STREAM_UNSAMPLED_NO &&
+        sys_call3(SYS_faccessat, AT_FDCWD, agent.control->agent_path, R_OK) < 0)
+        return STREAM_UNSAMPLED_NO_RECORDING;
     /* A program that is skipped keeps the agent's library, which then only accounts; so its children are met. */
     return why == STREAM_UNSAMPLED_NO && exec_is_skipped(found) ? STREAM_UNSAMPLED_SKIPPED : why;
 }

@@ -134,6 +134,26 @@ static int is_forced(const siginfo_t *info)
     return info->si_code > 0;
 }
 
+#define HANDLER_MARK 0x6c616d656c6c6168u
+
+/* Is code with this stack pointer called from the program's running handler for the signal? A handler that was left by
+ * longjmp is told by a stack pointer above it; and, when the program has gone as deep again, by its mark on the stack,
+ * which has been written over. */
+static int is_in_handler(const struct agent_thread *self, uintptr_t sp)
+{
+    return self->handler_frame && sp < self->handler_frame &&
+           *(const volatile uint64_t *)self->handler_frame == HANDLER_MARK;
+}
+
+static uintptr_t interrupted_sp(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+#else
+    return (uintptr_t)context->uc_mcontext.sp;
+#endif
+}
+
 static void call_user_handler(int sig, siginfo_t *info, void *context)
 {
     struct sigaction action = state.user;
@@ -144,8 +164,9 @@ static void call_user_handler(int sig, siginfo_t *info, void *context)
     bytes_copy(&wanted, &action.sa_mask, sizeof wanted);
     struct agent_thread *self = thread_self();
     uintptr_t handler_frame = self ? self->handler_frame : 0;
+    volatile uint64_t mark = HANDLER_MARK; /* see is_in_handler */
     if (self && (!(action.sa_flags & SA_NODEFER) || wanted & SIGNAL_BIT(sig)))
-        self->handler_frame = (uintptr_t)__builtin_frame_address(0);
+        self->handler_frame = (uintptr_t)&mark;
     if (action.sa_flags & (int)SA_RESETHAND) {
         state.user.sa_handler = SIG_DFL;
         state.user.sa_flags &= ~SA_SIGINFO;
@@ -158,6 +179,7 @@ static void call_user_handler(int sig, siginfo_t *info, void *context)
     else
         action.sa_handler(sig);
     sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, &now, NULL, 8);
+    mark = 0;
     if (!self)
         return;
     self->handler_frame = handler_frame;
@@ -174,8 +196,8 @@ void virtual_signal_deliver(int sig, siginfo_t *info, void *context)
         return;
     struct agent_thread *self = agent_is_active() ? thread_self() : NULL;
     int forced = is_forced(info);
-    int blocked = virtual_mask_blocks();
-    if (self && blocked && !forced) {
+    int blocked = self && (self->blocks_signal || is_in_handler(self, interrupted_sp(context)));
+    if (blocked && !forced) {
         self->signal_pending = 1;
         self->pending_info = *info;
         return;
@@ -193,15 +215,13 @@ void virtual_signal_deliver(int sig, siginfo_t *info, void *context)
 
 /* ---- masks ---- */
 
-/* Blocked by the mask the program set, or because its own handler for the signal is running: then we are below that
- * handler's frame. A handler that was left by longjmp is told by a stack pointer above it. */
+/* Blocked by the mask the program set, or because its own handler for the signal is running. */
 int virtual_mask_blocks(void)
 {
     struct agent_thread *self = agent_self;
     if (!self || self == AGENT_THREAD_GONE)
         return 0;
-    return self->blocks_signal ||
-           (self->handler_frame && (uintptr_t)__builtin_frame_address(0) < self->handler_frame);
+    return self->blocks_signal || is_in_handler(self, (uintptr_t)__builtin_frame_address(0));
 }
 
 int virtual_mask_pending(void)
