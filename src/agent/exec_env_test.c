@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#define AGENT   "/opt/x/liblamella-agent.so"
+#define AGENT   "/usr/bin/env" /* any file that exists: it is looked at before exec */
 #define PRELOAD "LD_PRELOAD="
 #define OUT     "LAMELLA_OUT=/tmp/r"
 
