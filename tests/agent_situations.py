@@ -52,7 +52,8 @@ def test_address_sanitizer():
         asan = optional("asan_empty.c", compiler, "-g", "-fsanitize=address", "SOURCE", "-o", "OUTPUT")
         same(["sh", "-c", f"'{asan}'; echo $?; exec '{program('burn')}' 30"])
         found = report()
-        check(all("sanitizer" in text for text in why(found, "asan_empty")), why(found, "asan_empty"))
+        # Its leak check looks at it from a child that it clones by itself.
+        check("sanitizer" in why(found, "asan_empty")[0], why(found, "asan_empty"))
         check(process(found, "burn")[0]["samples"] > 0, "the next program is sampled again")
 
 
@@ -173,7 +174,7 @@ def test_children_that_never_exec():
     forked = [entry for entry in found["processes"] if entry["forked"]]
     check(len(forked) >= 2 and all(os.path.basename(entry["exe"]) == "fork_variants" for entry in forked), found["processes"])
     samples = [sample for sample in of_type(view(), "sample") if sample["pid"] in {entry["pid"] for entry in forked}]
-    named = sum("main" in names(sample) for sample in samples)
+    named = sum("main" in names(sample) or "fork_in_thread" in names(sample) for sample in samples)
     check(samples and named >= 0.9 * len(samples), f"{named} of {len(samples)} frames named by the parent's maps")
 
 
