@@ -162,7 +162,7 @@ function(lamella_agent)
   # initial-exec: thread-local data can be touched in a signal handler without the loader's lock or an allocation.
   target_compile_options(lamella-agent PRIVATE
     -fno-plt -ftls-model=initial-exec -fno-stack-protector -U_FORTIFY_SOURCE -fno-builtin
-    $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns> -fstack-usage
+    -fstack-usage
     $<$<COMPILE_LANGUAGE:C>:-fasynchronous-unwind-tables;-fno-exceptions>)
   # initfirst: our constructor runs before those of all other libraries, so that their start is sampled as well.
   target_link_options(lamella-agent PRIVATE

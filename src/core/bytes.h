@@ -29,8 +29,10 @@ static inline void bytes_zero(void *to, size_t size)
 
 static inline size_t bytes_length(const char *text)
 {
+    /* volatile: or the compiler makes a call of strlen out of the loop. */
+    const volatile char *at = text;
     size_t n = 0;
-    while (text[n])
+    while (at[n])
         n++;
     return n;
 }
