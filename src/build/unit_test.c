@@ -55,8 +55,8 @@ static void check(const char *row, const char *what, const char *found, const ch
         fail_msg("%s: %s is '%s', expected '%s'", row, what, found ? found : "-", expected);
 }
 
-#define REGISTRY "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/"
-#define RUSTC    "/root/.rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/rustc"
+#define REGISTRY "/home/u/.cargo/registry/src/registry.example-1949cf8c6b5b557f/"
+#define RUSTC    "/home/u/.rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/rustc"
 
 /* As cargo -v prints them. */
 static void reads_rustc(void **unused)
@@ -160,7 +160,7 @@ static void leaves_alone_what_is_no_unit(void **unused)
         {RUSTC, "rustc - --crate-name ___ --print=file-names --crate-type bin --crate-type rlib "
                 "--print=sysroot --print=cfg"},
         {RUSTC, "rustc -C help"},
-        {"/root/.cargo/bin/rustup",
+        {"/home/u/.cargo/bin/rustup",
          "rustc --crate-name a src/lib.rs"}, /* the proxy, which starts the real one */
         {"/x/bin/cargo", "cargo build"},
         {"/usr/bin/x86_64-linux-gnu-gcc-12", "gcc -c a.c"},
