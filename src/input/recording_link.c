@@ -362,6 +362,11 @@ static int on_told(struct linker *link, const struct told *told)
     life->total = usage_of(&reaped->usage.usage);
     life->by_launcher = true;
     struct image *first = image_at(link, life->first);
+    /* The command itself has no parent of ours that could have said why it is left alone. */
+    const struct session_json *session = &link->rec->session;
+    if (!first->path && !first->why_not && reaped->pid == session->command_pid &&
+        session->command_why_not <= STREAM_UNSAMPLED_FAILED)
+        first->why_not = (uint16_t)session->command_why_not;
     if (!first->path && !first->comm.size && reaped->comm)
         first->comm = (struct recording_text){reaped->comm, strlen(reaped->comm)};
     return LAM_OK;

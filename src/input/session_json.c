@@ -394,6 +394,7 @@ static const struct member session_members[] = {
     SESSION("signal", MEMBER_I64, signal),
     SESSION("launcher_pid", MEMBER_U64, launcher_pid),
     SESSION("command_pid", MEMBER_U64, command_pid),
+    SESSION("command_why_not", MEMBER_U64, command_why_not),
     SESSION("wanted_engine", MEMBER_TEXT, wanted_engine),
     SESSION("engine", MEMBER_TEXT, engine),
     SESSION("engine_note", MEMBER_TEXT, engine_note),

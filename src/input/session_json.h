@@ -72,6 +72,7 @@ struct session_json {
     uint64_t elapsed_ns;
     int64_t exit_code, signal;
     uint64_t launcher_pid, command_pid;
+    uint64_t command_why_not; /* enum stream_unsampled; 0 */
     const char *wanted_engine, *engine, *engine_note;
     bool kernel_mode, rate_auto;
     double rate_hz; /* NaN when not known */

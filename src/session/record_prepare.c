@@ -115,6 +115,7 @@ static int find_agent(struct recording *rec, struct lam_error *err)
     int rc = agent_locate(&rec->agent, err);
     if (rc < 0)
         return rc;
+    rec->command_why_not = verdict.why_not;
     if (verdict.why_not != STREAM_UNSAMPLED_NO)
         snprintf(rec->command_note, sizeof rec->command_note, "%s", verdict.reason);
     if (verdict.must_drop)
@@ -212,6 +213,7 @@ static int fill_facts(struct recording *rec, struct lam_error *err)
     facts->launcher_start = self.kernel_start;
     facts->engine_note = rec->engine_note;
     facts->command_note = rec->command_note;
+    facts->command_why_not = rec->command_why_not;
     facts->max_bytes = settings->max_bytes;
     facts->only = settings->only;
     facts->only_count = settings->only_count;

@@ -33,6 +33,7 @@ struct recording {
     uint64_t keep_bytes; /* scratch may hold so much before finished streams are brought over */
     char *cwd;
     char engine_note[256];
+    unsigned command_why_not; /* enum stream_unsampled */
     char command_note[256];
     char **environment; /* of the command */
     char *out_variable, *preload_variable;

@@ -79,6 +79,8 @@ static void put_rate(struct json_writer *json, const struct session_facts *facts
     json_member_str(json, "engine", engine_name(facts->engine));
     put_optional(json, "engine_note", facts->engine_note);
     put_optional(json, "command_note", facts->command_note);
+    if (facts->command_why_not)
+        json_member_u64(json, "command_why_not", facts->command_why_not);
     json_member_bool(json, "kernel_mode", facts->kernel_mode);
     json_member_bool(json, "rate_auto", facts->ladder.is_auto);
     json_member_u64(json, "rate_hz", facts->ladder.rate_hz);

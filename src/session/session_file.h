@@ -38,6 +38,7 @@ struct session_facts {
     uint64_t launcher_cpu_ns;
     uint64_t launcher_start;  /* kernel_start of the launcher: its pid may be used again */
     const char *engine_note;  /* NULL or empty: none */
+    unsigned command_why_not; /* enum stream_unsampled */
     const char *command_note; /* why the command itself is not sampled; NULL or empty */
     uint64_t max_bytes;
     const char *const *only;
