@@ -422,6 +422,25 @@ static void exec_chain_and_usage(void **state)
     place_close(&place);
 }
 
+/* The command itself without a stream: the launcher reaped it, met it in /proc, and says why it was left alone. One process. */
+static void the_command_alone(void **state)
+{
+    (void)state;
+    struct place place;
+    place_open(&place);
+    place_session(&place, SESSION_HEAD
+                  "\"command_pid\":120,\"command_why_not\":1,"
+                  "\"reaped\":[{\"pid\":120,\"kernel_start\":7,\"status\":0,\"at_ns\":50000000,"
+                  "\"usage\":{\"user_ns\":40000000,\"sys_ns\":0}}],"
+                  "\"seen\":[{\"pid\":120,\"ppid\":90,\"kernel_start\":7,\"exe\":\"/bin/alone\","
+                  "\"first_ns\":10000000,\"last_ns\":10000000}]}");
+    assert_int_equal(place_read(&place, NULL), LAM_OK);
+    has(&place, "process 1 pid 120 parent 0 previous 0 start 10000000 sampled 2 why 1");
+    has(&place, "exe=/bin/alone");
+    has_not(&place, "process 2 ");
+    place_close(&place);
+}
+
 /* Programs without a stream: spawned, exec'ed into, seen only as an exit, seen only in /proc; the last has a child of ours. */
 static void programs_without_a_stream(void **state)
 {
@@ -797,6 +816,7 @@ int main(void)
         cmocka_unit_test(threads_and_times),
         cmocka_unit_test(exec_chain_and_usage),
         cmocka_unit_test(programs_without_a_stream),
+        cmocka_unit_test(the_command_alone),
         cmocka_unit_test(recycled_pid),
         cmocka_unit_test(epochs_and_merging),
         cmocka_unit_test(broken_stacks_and_times),

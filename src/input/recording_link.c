@@ -311,9 +311,12 @@ static int on_exit_told(struct linker *link, uint32_t teller, uint32_t pid, uint
         uint32_t ppid = teller == NO_INDEX ? (uint32_t)link->rec->session.launcher_pid
                                            : image_at(link, teller)->pid;
         uint32_t added = add_unseen_image(link, pid, ppid, at_ns);
-        if (added == NO_INDEX || add_life(link, added, &index) < 0)
+        if (added == NO_INDEX)
             return LAM_E_NOMEM;
-        life_at(link, index)->kernel_start = kernel_start;
+        /* Before the life is made: it is found by it when /proc tells of the same process. */
+        image_at(link, added)->kernel_start = kernel_start;
+        if (add_life(link, added, &index) < 0)
+            return LAM_E_NOMEM;
     }
     struct life *life = life_at(link, index);
     life->has_exit = true;
