@@ -81,7 +81,7 @@ def run_all(engine, options=(), before=(), only=lambda index: True):
         settings = ["--rate", RATES[index % 3], *options, *(["--no-kernel"] if index % 2 else [])]
         if engine:
             settings += ["--engine", engine]
-        for attempt in range(6 if words[0] in UNSTEADY else 3):
+        for attempt in range(3 if words[0] in UNSTEADY else 1):
             shutil.rmtree("r.lamella", ignore_errors=True)
             try:
                 same(command, options=settings, before=before)
