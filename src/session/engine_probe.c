@@ -24,8 +24,9 @@ enum {
     TRIAL_PERIOD_NS = 97000, /* about 10 kHz: 200 samples in 20 ms */
     TRIAL_SAMPLES = 150,     /* enough for a median */
     TRIAL_CPU_NS = 17000000, /* the longest a trial spins when signals come slowly */
-    TRIAL_SILENCE_NS =
-        30000000, /* without any signal for so long it does not work: seven ticks of a 250 Hz kernel */
+    /* Without any signal for so long it does not work. Fifty ticks of a 250 Hz kernel: on a busy machine many a tick falls
+     * while somebody else has the core. */
+    TRIAL_SILENCE_NS = 200000000,
     TRIAL_CPU_SECONDS = 1, /* of CPU time, after which the kernel ends a trial that gets nowhere */
     TRIAL_SECONDS = 20, /* of wall time, likewise: a busy machine may take long to give it its 17 ms */
 };
