@@ -115,9 +115,15 @@ def test_under_gdb():
     check(all(text and "debugger" in text for text in why(report(), "burn")), why(report(), "burn"))
 
 
+def preloading(library):
+    """The environment of a user who preloads a library. A sanitizer's build of lamella would refuse to start behind it."""
+    options = ":".join(filter(None, (os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0")))
+    return dict(os.environ, LD_PRELOAD=library, ASAN_OPTIONS=options)
+
+
 def test_a_preload_of_the_users():
     preload = program("user_preload.so")
-    env = dict(os.environ, LD_PRELOAD=preload)
+    env = preloading(preload)
     first = plain(program("preload_seen"), env=env)
     done = record(program("preload_seen"), options=["-q"], env=env)
     equal((done.returncode, done.stdout), (first.returncode, first.stdout), "chained")
@@ -135,7 +141,7 @@ def test_a_clock_that_steps_back():
         preload = seen if seen.startswith("/") else program(seen)
         if not os.path.exists(preload):
             continue
-        env = dict(os.environ, LD_PRELOAD=preload, FAKETIME="-40d")
+        env = dict(preloading(preload), FAKETIME="-40d")
         done = record(program("burn"), "300", "2", options=["-q"], env=env)
         equal(done.returncode, 0, done.stderr)
         found = report()
@@ -251,7 +257,7 @@ def test_jemalloc_with_profiling():
     library = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
     if not os.path.exists(library):
         raise Skip("jemalloc is not installed")
-    env = dict(os.environ, LD_PRELOAD=library, MALLOC_CONF="prof:true,prof_active:true,lg_prof_sample:10")
+    env = dict(preloading(library), MALLOC_CONF="prof:true,prof_active:true,lg_prof_sample:10")
     for engine in ENGINES:
         shutil.rmtree("r.lamella", ignore_errors=True)
         done = record(program("hostile_mix"), "2000", options=["-q", "--engine", engine, "--rate", "4000"], env=env, timeout=120)

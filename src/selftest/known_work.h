@@ -14,12 +14,15 @@
 #include <stdint.h>
 #include <time.h>
 
-/* A function whose name the recording must show: kept whole, and exported so that it is found in a stripped program. */
+/* A function that stays one function. */
 #if defined(__clang__) /* makes no clones */
-#define KNOWN_FUNCTION __attribute__((noinline, visibility("default")))
+#define KEPT_WHOLE __attribute__((noinline))
 #else
-#define KNOWN_FUNCTION __attribute__((noinline, noclone, visibility("default")))
+#define KEPT_WHOLE __attribute__((noinline, noclone))
 #endif
+
+/* A function whose name the recording must show: exported, so that it is found in a stripped program. */
+#define KNOWN_FUNCTION KEPT_WHOLE __attribute__((visibility("default")))
 
 /* After a call that ends a function: with a jump in its place the caller would not be on the stack. */
 #define NO_TAIL_CALL() __asm__ volatile("")

@@ -22,8 +22,7 @@ KNOWN_FUNCTION void st_depth_5000(uint64_t ns)
 
 static volatile unsigned sink;
 
-__attribute__((noinline, noclone)) static void descend(unsigned depth, void (*leaf)(uint64_t ns),
-                                                       uint64_t ns)
+KEPT_WHOLE static void descend(unsigned depth, void (*leaf)(uint64_t ns), uint64_t ns)
 {
     if (depth == 0)
         leaf(ns);

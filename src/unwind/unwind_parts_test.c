@@ -492,7 +492,7 @@ static void call_sites(void **state)
         {"br x3", {0, 0, 0, 0, 0x60, 0x00, 0x1f, 0xd6}, 1, 0, 0},
         {"b", {0, 0, 0, 0, 0x04, 0, 0, 0x14}, 1, 0, 0},
     };
-    struct unwind_space space = {.memory = {read_code, NULL, NULL}};
+    struct unwind_space space = {.memory = {.read_word = read_code}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t target;
         memcpy(code_bytes, rows[i].bytes, 8);

@@ -1,4 +1,4 @@
-/* build: -falign-functions=1 -fno-toplevel-reorder -fno-reorder-functions */
+/* build: CC=gcc -falign-functions=1 -fno-toplevel-reorder -fno-reorder-functions */
 /* last_call [MS]: last_call ends in a call that never returns, and the function `neighbour` begins right behind it.
  *
  * The return address on the stack belongs to neighbour; the frame belongs to last_call. */
