@@ -33,7 +33,7 @@ static void walk_all(const struct stream_file *file)
 static void push_all(const struct stream_file *file)
 {
     const struct profile_sink_ops ops = {0};
-    struct profile_sink sink = {NULL, &ops};
+    struct profile_sink sink = {.ctx = NULL, .ops = &ops};
     struct stack_merge merge = {.sink = &sink};
     struct tick_clock clock = {0};
     struct stream_faults faults = {0};

@@ -86,7 +86,7 @@ int record_write_symbols(void *ctx, const char *recording, struct lam_error *err
     if (rc < 0)
         return rc;
     struct tee tee = {summary, symbols_collector_sink(hits)};
-    struct profile_sink sink = {&tee, &ops};
+    struct profile_sink sink = {.ctx = &tee, .ops = &ops};
     rc = read_recording(recording, &sink, err);
     summary->is_read = rc >= 0;
     if (rc >= 0 && (summary->samples || summary->sampled_ns))

@@ -263,7 +263,7 @@ int selftest_seen_load(struct selftest_seen *seen, const char *recording, struct
         seen->waits[i].kind = stream_wait_kind_name(i);
     int rc = symbols_open(&sink.symbols, recording, err);
     if (rc == LAM_OK || rc == LAM_E_NOTFOUND) /* without a sample there are no symbols either */
-        rc = read_recording(recording, &(struct profile_sink){&sink, &ops}, err);
+        rc = read_recording(recording, &(struct profile_sink){.ctx = &sink, .ops = &ops}, err);
     symbols_close(&sink.symbols);
     array_free(&sink.modules);
     array_free(&sink.frames);

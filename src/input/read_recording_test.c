@@ -287,7 +287,7 @@ static int place_read(struct place *place, const char *path)
 {
     struct note *note = calloc(1, sizeof *note);
     assert_non_null(note);
-    struct profile_sink sink = {note, &note_ops};
+    struct profile_sink sink = {.ctx = note, .ops = &note_ops};
     int rc = read_recording(path ? path : place->dir, &sink, &place->err);
     free(place->text);
     place->text = strbuf_take(&note->text, NULL);
@@ -772,11 +772,11 @@ static void a_sink_may_stop_and_may_be_empty(void **state)
     place_add(&place, make);
     int count = 0;
     const struct profile_sink_ops ops = {.sample = stop_at_third};
-    struct profile_sink sink = {&count, &ops};
+    struct profile_sink sink = {.ctx = &count, .ops = &ops};
     assert_int_equal(read_recording(place.dir, &sink, &place.err), LAM_E_CANCELLED);
     assert_int_equal(count, 3);
     const struct profile_sink_ops none = {0};
-    sink = (struct profile_sink){NULL, &none};
+    sink = (struct profile_sink){.ctx = NULL, .ops = &none};
     assert_int_equal(read_recording(place.dir, &sink, &place.err), LAM_OK);
     place_close(&place);
 }
@@ -794,7 +794,7 @@ static void allocations_may_fail(void **state)
     place_add(&place, make);
     place_session(&place, SESSION_HEAD "\"seen\":[{\"pid\":7,\"argv\":[\"x\"]}]}");
     const struct profile_sink_ops none = {0};
-    struct profile_sink sink = {NULL, &none};
+    struct profile_sink sink = {.ctx = NULL, .ops = &none};
     int rc = LAM_E_NOMEM;
     uint64_t after = 0;
     for (; rc < 0 && after < 10000; after++) {

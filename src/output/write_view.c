@@ -748,7 +748,7 @@ int write_view_open(struct view **view, const struct view_options *options, stru
 
 struct profile_sink write_view_sink(struct view *view)
 {
-    return (struct profile_sink){view, &view_ops};
+    return (struct profile_sink){.ctx = view, .ops = &view_ops};
 }
 
 void write_view_close(struct view **view)

@@ -215,7 +215,7 @@ static const struct profile_sink_ops columns_ops = {
 
 struct profile_sink columns_sink(struct columns *columns)
 {
-    return (struct profile_sink){columns, &columns_ops};
+    return (struct profile_sink){.ctx = columns, .ops = &columns_ops};
 }
 
 void columns_free(struct columns *columns)

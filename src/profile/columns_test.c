@@ -144,7 +144,7 @@ static void pushes_again_the_same(void **state)
         }
     }
     const struct profile_sink_ops none = {0};
-    struct profile_sink nobody = {NULL, &none};
+    struct profile_sink nobody = {.ctx = NULL, .ops = &none};
     assert_int_equal(columns_push(&one, &nobody), LAM_OK);
     columns_free(&one);
     columns_free(&two);

@@ -3,7 +3,8 @@
  * A reader of any format calls the functions below in this order: session; then, for each process, the process, its
  * modules, threads, frames and stacks before they are referred to, and its samples and waits in time order within
  * each thread; process_end; finally session_end. Ids are dense, start at 1 and never change within one push, so a
- * sink can index arrays with them; 0 means "none". Times are nanoseconds since the session's start (they may be
+ * sink can index arrays with them; 0 means "none". Instrumented programs add tracks, texts and labels, each before it is
+ * referred to, and intervals, instants, integers and folds in an order that the sink may choose (`wants`). Times are nanoseconds since the session's start (they may be
  * negative: a clock was set back before the recording, never after). A pointer is valid during the call only.
  *
  * Ownership  the sink keeps nothing it did not copy.
@@ -25,6 +26,16 @@ struct profile_text { /* bytes of outside origin: any value, not NUL-ended */
     size_t size;
 };
 
+/* What intervals are measured in: a "_ns" of theirs is this unit. */
+enum profile_measure {
+    PROFILE_MEASURE_TIME,         /* nanoseconds of wall time */
+    PROFILE_MEASURE_CPU_TIME,     /* nanoseconds of the thread's CPU clock */
+    PROFILE_MEASURE_INSTRUCTIONS, /* retired in user mode */
+    PROFILE_MEASURE_INSTRUCTIONS_MINUS_IRQS,
+    PROFILE_MEASURE_CYCLES,
+    PROFILE_MEASURE_OTHER, /* a counter that the input names otherwise */
+};
+
 struct profile_session {
     const char *command; /* NUL-ended, printable form is the view's business */
     const char *directory;
@@ -36,7 +47,8 @@ struct profile_session {
     int exit_code;           /* the command's; 128 + n for a signal; -1 unknown */
     bool complete;           /* the launcher saw the end */
     bool has_samples, has_intervals;
-    uint32_t engine; /* enum stream_engine, of most processes */
+    enum profile_measure measure; /* of the intervals' starts, ends and durations */
+    uint32_t engine;              /* enum stream_engine, of most processes */
     uint32_t kernel_mode;
     uint32_t rate_hz; /* step 0 of the ladder; rate_auto says whether it steps down */
     bool rate_auto;
@@ -170,13 +182,102 @@ struct profile_notice {
     uint64_t value;
 };
 
+/* ---- instrumented programs ---- */
+
+struct profile_track { /* a line of execution that the program schedules itself */
+    uint32_t track, process;
+    int64_t start_ns;
+    struct profile_text name;
+};
+
+struct profile_label { /* what events are called, within their kind; the same for all processes of a push */
+    uint32_t label;
+    uint32_t kind; /* label of the kind's own name, whose kind is 0 */
+    struct profile_text text;
+};
+
+/* A way to get somewhere through intervals: a node of the tree of labels. Pushed before its first event, and only to a
+ * sink that wants paths, whose memory is then the number of distinct paths. */
+struct profile_path {
+    uint32_t path;
+    uint32_t parent; /* 0: outermost */
+    uint32_t label;
+};
+
+enum profile_interval_flag {
+    PROFILE_INTERVAL_OPEN = 1, /* it never ended: end_ns is the last time known of its thread */
+    PROFILE_INTERVAL_DETACHED =
+        2, /* it belongs to no thread's nesting: not in its parent's children, self is active */
+    PROFILE_INTERVAL_OVERLAPS =
+        4, /* it begins inside another one of its thread and ends after it: nobody's child */
+    PROFILE_INTERVAL_RECURSIVE =
+        8, /* one of its ancestors has the same label: not counted in that label's total time */
+    PROFILE_INTERVAL_BACKWARD =
+        16, /* it was stored with an end before its start, and is counted as empty */
+};
+
+/* One thing that went on for a while. wall = end - start; active = wall without the time its track was switched away or
+ * itself was paused; self = active without the active time of its children. The input does the nesting, once for all
+ * views: an interval is the child of the shortest one of its thread (its track, if it has one) that holds it whole. */
+struct profile_interval {
+    uint32_t process, thread, track;
+    uint32_t label;
+    uint32_t path; /* 0 unless the sink wants paths */
+    int64_t start_ns, end_ns;
+    uint64_t active_ns;
+    uint64_t self_ns;    /* PROFILE_UNKNOWN in PROFILE_ORDER_START, where children follow */
+    uint64_t children;   /* how many; PROFILE_UNKNOWN in PROFILE_ORDER_START */
+    uint32_t depth;      /* 0: outermost */
+    uint32_t weight;     /* how many it stands for: 1, or more where one call in N is recorded */
+    uint32_t flags;      /* enum profile_interval_flag */
+    uint32_t end_thread; /* thread that ended it; differs from thread when DETACHED */
+    const struct profile_text *args; /* without the label; only for a sink that wants arguments */
+    size_t argc;
+};
+
+struct profile_instant {
+    uint32_t process, thread, track;
+    uint32_t label;
+    int64_t at_ns;
+    bool has_value; /* an integer: a value at a time */
+    uint64_t value;
+    const struct profile_text *args;
+    size_t argc;
+};
+
+/* Calls that were not stored one by one: how many, and how long they took together. */
+struct profile_fold {
+    uint32_t process, thread, track;
+    uint32_t label;
+    uint32_t path; /* 0 unless the sink wants paths */
+    int64_t at_ns;
+    uint64_t count;
+    uint64_t total_ns; /* of outermost calls */
+    uint64_t self_ns;
+};
+
+enum profile_order {
+    PROFILE_ORDER_ANY, /* as the input has it; each interval once its children are known */
+    PROFILE_ORDER_START, /* within a thread (a track) by start, parents before children, instants among them */
+};
+
+struct profile_wants {
+    enum profile_order order;
+    bool args;  /* texts of arguments */
+    bool paths; /* profile_path, and path ids in events */
+};
+
 struct profile_session_end {
     uint64_t streams, damaged_streams; /* files read; files in which something could not be read */
     uint64_t unreadable_streams; /* files that are no streams at all, or could not be opened */
     uint64_t lost_records;
     uint64_t clamped_times;
-    uint64_t damage[8];     /* enum stream_damage, of all streams */
-    char first_damage[256]; /* which file, where, what; empty when nothing is damaged */
+    uint64_t damage[8];             /* enum stream_damage, of all streams */
+    char first_damage[256];         /* which file, where, what; empty when nothing is damaged */
+    uint64_t intervals, instants;   /* pushed */
+    uint64_t open_intervals;        /* of them, without an end */
+    uint64_t backward_intervals;    /* of them, stored with an end before their start */
+    uint64_t overlapping_intervals; /* of them, nested in no proper way */
     uint64_t unidentified_cpu_ns; /* charged, and found in no process: descendants that nobody saw; PROFILE_UNKNOWN when
                                      the charge is not known */
 };
@@ -191,6 +292,12 @@ struct profile_sink_ops {
     int (*thread_name)(void *ctx, const struct profile_thread_name *name);
     int (*sample)(void *ctx, const struct profile_sample *sample);
     int (*wait)(void *ctx, const struct profile_wait *wait);
+    int (*track)(void *ctx, const struct profile_track *track);
+    int (*label)(void *ctx, const struct profile_label *label);
+    int (*path)(void *ctx, const struct profile_path *path);
+    int (*interval)(void *ctx, const struct profile_interval *interval);
+    int (*instant)(void *ctx, const struct profile_instant *instant);
+    int (*fold)(void *ctx, const struct profile_fold *fold);
     int (*thread_end)(void *ctx, const struct profile_thread_end *end);
     int (*notice)(void *ctx, const struct profile_notice *notice);
     int (*process_end)(void *ctx, const struct profile_process_end *end);
@@ -200,6 +307,7 @@ struct profile_sink_ops {
 struct profile_sink {
     void *ctx;
     const struct profile_sink_ops *ops;
+    struct profile_wants wants;
 };
 
 #endif
