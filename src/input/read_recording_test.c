@@ -422,6 +422,42 @@ static void exec_chain_and_usage(void **state)
     place_close(&place);
 }
 
+/* A driver that waited for its child inside libc, where nobody tells of it, and was killed before it could tell its end: the
+ * kernel charges it with the child's time all the same, and the child had it. Its second child, which it never waited for,
+ * went to the launcher and is in nobody else's charge. */
+static void a_driver_that_is_killed(void **state)
+{
+    (void)state;
+    struct place place;
+    place_open(&place);
+    struct make *driver = begin(100, 50, 0, "driver");
+    make_child_exit(driver, 1, AT(15), 101, 0, 10 * MS);
+    place_add(&place, driver);
+    struct make *told = begin(101, 100, 5, "told");
+    make_process_end(told, STREAM_END_EXIT, AT(14), 10 * MS, 0, 0);
+    place_add(&place, told);
+    struct make *child = begin(102, 100, 20, "child");
+    make_process_end(child, STREAM_END_EXIT, AT(70), 40 * MS, 0, 0);
+    place_add(&place, child);
+    struct make *orphan = begin(103, 100, 80, "orphan");
+    make_process_end(orphan, STREAM_END_EXIT, AT(120), 30 * MS, 0, 0);
+    place_add(&place, orphan);
+    place_session(&place, SESSION_HEAD "\"charged_cpu_ns\":82000000,\"reaped\":["
+                                       "{\"pid\":100,\"kernel_start\":1100,\"status\":9,"
+                                       "\"at_ns\":100000000,\"usage\":{\"user_ns\":45000000,"
+                                       "\"sys_ns\":7000000}},"
+                                       "{\"pid\":103,\"kernel_start\":1103,\"status\":0,"
+                                       "\"at_ns\":121000000,\"usage\":{\"user_ns\":30000000,"
+                                       "\"sys_ns\":0}}]}");
+    assert_int_equal(place_read(&place, NULL), LAM_OK);
+    has(&place,
+        "process_end 1 at 100000000 code -1 signal 9 how 0 running 0 cpu=2000000 tail=? rss=?");
+    has(&place, "process_end 3 at 70000000 code 0 signal 0 how 1 running 0 cpu=40000000");
+    has(&place, "process_end 4 at 120000000 code 0 signal 0 how 1 running 0 cpu=30000000");
+    has(&place, "unidentified=0");
+    place_close(&place);
+}
+
 /* The command itself without a stream: the launcher reaped it, met it in /proc, and says why it was left alone. One process. */
 static void the_command_alone(void **state)
 {
@@ -816,6 +852,7 @@ int main(void)
         cmocka_unit_test(threads_and_times),
         cmocka_unit_test(exec_chain_and_usage),
         cmocka_unit_test(programs_without_a_stream),
+        cmocka_unit_test(a_driver_that_is_killed),
         cmocka_unit_test(the_command_alone),
         cmocka_unit_test(recycled_pid),
         cmocka_unit_test(epochs_and_merging),

@@ -68,16 +68,19 @@ static int family_build(struct family *family)
     return LAM_OK;
 }
 
-/* What a life's waited children used, by its own word: its last PROCESS_END's, and what it told after that. */
+/* What a life's waited children used, by its own word: its last PROCESS_END's, and what it told after that. *is_whole: nothing
+ * can be missing, for its last image told its end. */
 static bool children_told(const struct recording *rec, const struct life *life,
-                          struct stream_usage *children)
+                          struct stream_usage *children, bool *is_whole)
 {
     bool is_told = false;
+    *is_whole = false;
     for (uint32_t i = life->first; i != NO_INDEX; i = rec->images.items[i].next) {
         const struct image *image = &rec->images.items[i];
         if (!image->path)
             return false; /* a program that does not tell */
         is_told = true;
+        *is_whole = image->has_end;
         if (image->has_end) {
             *children = image->end_children;
             continue;
@@ -86,6 +89,20 @@ static bool children_told(const struct recording *rec, const struct life *life,
             usage_add(children, &image->exits.items[k].usage);
     }
     return is_told;
+}
+
+/* What a life's waited children used, when those that we know of used below_ns. A process that was killed has told of the
+ * children it waited for by calls that we wrap, and of no others (system() waits inside libc). */
+static struct stream_usage children_of(const struct recording *rec, const struct life *life,
+                                       uint64_t below_ns)
+{
+    struct stream_usage children = {0};
+    bool is_whole = false;
+    if (!children_told(rec, life, &children, &is_whole))
+        return (struct stream_usage){.user_ns = below_ns}; /* which part was user time does not matter */
+    if (!is_whole)
+        children.user_ns += less(below_ns, cpu_of(&children));
+    return children;
 }
 
 /* What is known of a life's own usage when nobody told what it came to: its last word, or what the poll saw. */
@@ -105,12 +122,8 @@ enum { STATE_NEW, STATE_OPEN, STATE_DONE };
 /* Own usage of one life whose children, all done, used `below` in all (those that it must have waited for itself). */
 static void finish_life(const struct recording *rec, struct life *life, uint64_t below_ns)
 {
-    struct stream_usage children = {0};
-    bool is_told = children_told(rec, life, &children);
+    struct stream_usage children = children_of(rec, life, below_ns);
     if (life->has_exit) {
-        if (!is_told)
-            children.user_ns =
-                below_ns; /* its children's, by their own word; what part was user time does not matter */
         life->own = usage_less(&life->total, &children);
         /* Its user time alone may be less than its children's whole: what is missing there is taken from the rest. */
         uint64_t own = less(cpu_of(&life->total), cpu_of(&children));
@@ -122,7 +135,7 @@ static void finish_life(const struct recording *rec, struct life *life, uint64_t
         life->all_cpu_ns = cpu_of(&life->total);
     } else {
         own_without_exit(rec, life);
-        life->all_cpu_ns = cpu_of(&life->own) + (is_told ? cpu_of(&children) : below_ns);
+        life->all_cpu_ns = cpu_of(&life->own) + cpu_of(&children);
     }
     life->state = STATE_DONE;
 }
