@@ -12,7 +12,7 @@
 
 enum {
     STREAM_VERSION_MAJOR = 1, /* a reader refuses another major version */
-    STREAM_VERSION_MINOR = 0, /* a reader skips what a later minor version added */
+    STREAM_VERSION_MINOR = 1, /* a reader skips what a later minor version added */
     STREAM_HEADER_BYTES = 4096,
     STREAM_PAGE_GRAIN = 4096, /* pages start at multiples of this and have a size that is one */
     STREAM_PAGE_MIN = 4096,
@@ -58,6 +58,27 @@ enum stream_damage {
     STREAM_DAMAGE_KINDS = 8,
 };
 
+/* What the library repaired or left out, and went on. Indexes into stream_header.counts. */
+enum stream_count {
+    STREAM_COUNT_CLAMPED_TIMES, /* times before the one they must not precede, moved to it */
+    STREAM_COUNT_UNBALANCED_EXITS, /* calls that were closed without an exit of their own, exits without a call */
+    STREAM_COUNT_REPEATED_ENDS,  /* ends of intervals that had ended, refused */
+    STREAM_COUNT_FOREIGN_ENDS,   /* ends, in a forked child, of intervals of its parent, refused */
+    STREAM_COUNT_RECYCLED_PAGES, /* flight recorder: pages whose events were overwritten */
+    STREAM_COUNT_UNTOLD_CALLS, /* calls that found no node in a full tree (the nodes tell where) */
+    STREAM_COUNT_KINDS,
+};
+static_assert(STREAM_COUNT_KINDS == 6, "the header has room for six");
+
+/* What the times in EVENTS pages are. Everything else (records, the header) is always in ticks of `clock`. */
+enum stream_measure {
+    STREAM_MEASURE_TICKS = 0,
+    STREAM_MEASURE_CPU_TIME = 1,     /* nanoseconds of the thread's CPU clock */
+    STREAM_MEASURE_INSTRUCTIONS = 2, /* of the thread, in user mode */
+    STREAM_MEASURE_INSTRUCTIONS_MINUS_IRQS = 3,
+    STREAM_MEASURE_CYCLES = 4,
+};
+
 /* File offset 0. Fields after `next_offset` change while the process runs; they are single aligned words. */
 struct stream_header {
     char magic[8];
@@ -76,11 +97,12 @@ struct stream_header {
     uint32_t ppid;
     uint64_t kernel_start; /* field 22 of /proc/PID/stat: clock ticks since boot; survives exec */
     uint64_t session_id;   /* from the control page; 0 without a session */
-    uint8_t reserved0[48];
+    uint64_t counts[STREAM_COUNT_KINDS]; /* the library's: what it repaired or left out */
 
     /* One cache line: the claim counter. A page is claimed by an atomic add of its size (relaxed). */
     uint64_t next_offset;
-    uint8_t reserved1[56];
+    uint8_t measure; /* enum stream_measure: what EVENTS pages count in */
+    uint8_t reserved1[55];
 
     /* One cache line: counted losses, in records. */
     uint64_t lost[STREAM_LOSS_KINDS];
@@ -101,6 +123,8 @@ enum stream_flag {
     STREAM_FLAG_RECOVERED = 4, /* packed by a later command, not by the launcher that recorded it */
     STREAM_FLAG_TRANSPOSED =
         8, /* packed: SAMPLES and STACKS hold the first bytes of all records, then the second ones, ... */
+    STREAM_FLAG_FLIGHT =
+        16, /* the oldest EVENTS pages are used again once the budget is reached: sequences begin anywhere */
 };
 
 enum stream_page_kind {
@@ -109,7 +133,11 @@ enum stream_page_kind {
     STREAM_PAGE_STACKS = 3,  /* nodes of the process's stack trie (struct stream_node) */
     STREAM_PAGE_MODULES = 4, /* the process's module records (struct stream_record) */
     STREAM_PAGE_VOID = 5,    /* claimed and not used (the loser of a race) */
-    /* 16 and up: the pages of instrumented programs */
+    /* The pages of instrumented programs. Their `thread` is the number of a lane: a writer that serves one thread
+     * after the other. */
+    STREAM_PAGE_EVENTS = 16,  /* a lane's events (struct stream_slot) */
+    STREAM_PAGE_RECORDS = 17, /* a lane's variable-length records (struct stream_record) */
+    STREAM_PAGE_TREE = 18,    /* a lane's calling-context tree (struct stream_tree_node) */
 };
 
 /* Starts every page. `magic` is stored last, with release: a page without it was claimed and never begun; the reader
@@ -212,6 +240,18 @@ enum stream_record_type {
     STREAM_REC_MODULE = 12,      /* struct stream_rec_module, path, build id (MODULES pages) */
     STREAM_REC_EPOCH = 13, /* struct stream_rec_epoch (MODULES pages): the mappings changed for good */
     STREAM_REC_NOTICE = 14, /* struct stream_rec_notice: something a reader should tell */
+    /* RECORDS pages, which may hold all of the above as well */
+    STREAM_REC_STRING = 32,   /* struct stream_rec_string: a piece of a string */
+    STREAM_REC_COMPOSED = 33, /* struct stream_rec_composed, u32 ids of the parts */
+    STREAM_REC_KIND = 34,     /* struct stream_rec_kind: what a code of EVENTS slots means */
+    STREAM_REC_NAMES =
+        35, /* struct stream_rec_names, u32 ids, u32 ends, text: virtual ids named by texts */
+    STREAM_REC_MAP =
+        36, /* struct stream_rec_map, (u32 id, u32 string) each: virtual ids named by strings */
+    STREAM_REC_TRACK = 37,   /* struct stream_rec_track */
+    STREAM_REC_COUNTER = 38, /* struct stream_rec_counter */
+    STREAM_REC_POLICY = 39,  /* struct stream_rec_policy: how calls are recorded from here on */
+    STREAM_REC_SETTINGS = 40, /* struct stream_rec_settings, text: what the recorder was opened with */
 };
 
 static inline uint32_t stream_record_head(uint32_t type, uint32_t words)
@@ -447,6 +487,203 @@ struct stream_rec_notice { /* aux: enum stream_notice */
     uint64_t ticks;
     uint64_t value;
 };
+
+/* ---- EVENTS: 16-byte slots of two words --------------------------------------------------------------------------
+ *  bits of word 0:  0 ... 31 | 32 ... 39 | 40 ... 63             bits of word 1:  0 ... 15  | 16 ... 63
+ *                   id       | code      | time, low 24 bits                      time, high | payload
+ * `time` is relative to the page's base_ticks, or to the last BASE slot before it in the page. Word 0 is stored last, with
+ * release; code 0 is a slot that was reserved and never completed (or never reserved): it is skipped, and what stands
+ * behind it counts. Slots lie in the order of their times. */
+struct stream_slot {
+    uint64_t head; /* id, code, low time */
+    uint64_t rest; /* high time, payload; or a value of 64 bits */
+};
+static_assert(sizeof(struct stream_slot) == 16, "slot");
+
+enum {
+    STREAM_SLOT_CODE_SHIFT = 32,
+    STREAM_SLOT_TIME_SHIFT = 40,
+    STREAM_SLOT_TIME_BITS = 40,
+    STREAM_SLOT_PAYLOAD_SHIFT = 16,
+    STREAM_SLOT_PAYLOAD_BITS = 48,
+};
+#define STREAM_SLOT_PAYLOAD_MAX 0xffffffffffffull
+
+enum stream_slot_code {
+    STREAM_SLOT_NONE = 0,
+    /* events about events; `ref` is (page sequence << 16) + (slot's offset in the page / 16), in lane `id` */
+    STREAM_SLOT_OWNER =
+        1, /* id: thread index; payload: tid. What follows in this lane is that thread's */
+    STREAM_SLOT_BASE =
+        2, /* rest: base, whole; time bits of head zero. What follows in this page is relative to it */
+    STREAM_SLOT_END = 3,   /* id: lane; payload: ref of the interval that ended now */
+    STREAM_SLOT_PAUSE = 4, /* id: lane; payload: ref of the interval that is paused from now on */
+    STREAM_SLOT_RESUME = 5,
+    STREAM_SLOT_TRACK_SWITCH = 6, /* id: track that the thread runs from now on; 0: none */
+    STREAM_SLOT_TRACK_END = 7,    /* id: track */
+    STREAM_SLOT_FOLD =
+        8, /* id as of an event; payload: ref of the interval around it, 0: none. Three more slots follow */
+    /* belong to the nearest slot before them that is not one of these; stand in its page, directly behind it */
+    STREAM_SLOT_KIND =
+        16, /* id: kind, of a slot with code 255 and of a FOLD; rest: lane of the FOLD's ref */
+    STREAM_SLOT_ARG =
+        17, /* id: string, its name, 0 none; bits 40-47 of head: enum stream_arg; rest: value */
+    STREAM_SLOT_TEXT = 18,  /* 15 bytes of the text of the ARG before it */
+    STREAM_SLOT_VALUE = 19, /* rest: the integer, when the payload is STREAM_SLOT_PAYLOAD_MAX */
+    STREAM_SLOT_SELF = 20,  /* rest: self time as the recorder measured it */
+    STREAM_SLOT_COUNTER =
+        21, /* id: counter; bit 40: 0 value at the start, 1 end minus start; rest: value */
+    STREAM_SLOT_COUNT = 22, /* rest: how many calls a FOLD stands for */
+    STREAM_SLOT_TOTAL = 23, /* rest: their time together, outermost calls */
+    /* events: a kind by its own number */
+    STREAM_SLOT_KIND_MIN = 32,
+    STREAM_SLOT_KIND_MAX = 254,
+    STREAM_SLOT_KIND_ELSEWHERE = 255, /* the kind's number is in a KIND slot */
+};
+
+enum stream_arg {
+    STREAM_ARG_U64 = 1,
+    STREAM_ARG_I64 = 2,
+    STREAM_ARG_DOUBLE = 3,
+    STREAM_ARG_STRING = 4, /* id of a string */
+    STREAM_ARG_TEXT = 5,   /* size in bytes; ceil(size / 15) TEXT slots follow */
+};
+enum { STREAM_TEXT_BYTES = 15 };
+
+static inline uint64_t stream_slot_head(uint32_t id, uint32_t code, uint64_t time)
+{
+    return id | (uint64_t)code << STREAM_SLOT_CODE_SHIFT | time << STREAM_SLOT_TIME_SHIFT;
+}
+
+/* An interval's payload is its duration + 1; 0: it is open, or its end is in an END slot. */
+static inline uint64_t stream_slot_rest(uint64_t time, uint64_t payload)
+{
+    return (time >> 24 & 0xffff) | payload << STREAM_SLOT_PAYLOAD_SHIFT;
+}
+
+static inline uint32_t stream_slot_id(const struct stream_slot *slot)
+{
+    return (uint32_t)slot->head;
+}
+
+static inline uint32_t stream_slot_code(const struct stream_slot *slot)
+{
+    return slot->head >> STREAM_SLOT_CODE_SHIFT & 0xff;
+}
+
+static inline uint64_t stream_slot_time(const struct stream_slot *slot)
+{
+    return slot->head >> STREAM_SLOT_TIME_SHIFT | (slot->rest & 0xffff) << 24;
+}
+
+static inline uint64_t stream_slot_payload(const struct stream_slot *slot)
+{
+    return slot->rest >> STREAM_SLOT_PAYLOAD_SHIFT;
+}
+
+struct stream_rec_string { /* aux: string id */
+    uint32_t total_bytes;  /* of the whole string */
+    uint32_t offset;       /* of this piece */
+    uint32_t piece_bytes;  /* that follow */
+    uint32_t reserved;
+};
+
+enum stream_composed_flag {
+    STREAM_COMPOSED_ARGS =
+        1, /* part 0 is the label, the others its arguments; else all parts make one text */
+};
+
+struct stream_rec_composed { /* aux: string id; every part's id is smaller */
+    uint32_t count;
+    uint32_t flags;
+};
+
+enum stream_kind_flag {
+    STREAM_KIND_DETACHED = 1, /* intervals that belong to no thread's nesting */
+    STREAM_KIND_INSTANT = 2,  /* points; payload 0 */
+    STREAM_KIND_INTEGER = 4,  /* values; the payload is the value */
+    STREAM_KIND_LATER =
+        8, /* stored when they were over: they may have begun before slots that stand before them */
+    STREAM_KIND_CALL = 16, /* calls of an interpreter, recorded by a policy */
+};
+
+struct stream_rec_kind { /* aux: number of the kind, from 32; 255 is never one */
+    uint32_t name;       /* string */
+    uint32_t label;      /* string; 0: the event's id says what it is called */
+    uint32_t space;      /* 0: the event's id is a string; else a virtual id of this space */
+    uint32_t weight;     /* how many one event stands for: 1, or the N of one in N */
+    uint32_t flags;      /* enum stream_kind_flag */
+    uint32_t reserved;
+};
+
+struct stream_rec_names { /* aux: space */
+    uint32_t count;       /* of ids, and of ends: where each one's text ends in the text */
+    uint32_t text_bytes;
+};
+
+struct stream_rec_map { /* aux: space */
+    uint32_t count;     /* of pairs */
+    uint32_t reserved;
+};
+
+struct stream_rec_track { /* aux: track, from 1 */
+    uint64_t ticks;
+    uint32_t name; /* string; 0 none */
+    uint32_t reserved;
+};
+
+struct stream_rec_counter { /* aux: counter, from 1 */
+    uint32_t name;          /* string */
+    uint32_t measure;       /* enum stream_measure, where it is one of these; else 0 */
+};
+
+enum stream_call_policy {
+    STREAM_CALLS_ALL = 0,
+    STREAM_CALLS_ONE_IN = 1,    /* the kinds' weights tell the N */
+    STREAM_CALLS_THRESHOLD = 2, /* calls below threshold_ticks are folded */
+    STREAM_CALLS_TREE = 4,      /* TREE pages instead of events */
+    STREAM_CALLS_AUTO = 8,      /* began with all, goes to the tree when auto_bytes are written */
+};
+
+struct stream_rec_policy { /* aux: enum stream_call_policy, added up */
+    uint64_t ticks;        /* in force from here on */
+    uint64_t threshold;    /* in the measure of EVENTS pages */
+    uint64_t auto_bytes;
+    uint64_t tree_bytes; /* bound of all TREE pages */
+    uint32_t one_in;
+    uint32_t thread; /* index of the thread that changed over; 0: all */
+};
+
+struct stream_rec_settings { /* aux: 0 */
+    uint32_t text_bytes;     /* lines NAME=VALUE */
+    uint32_t reserved;
+};
+
+/* ---- TREE: 48-byte nodes; ids run on from page to page of a lane, from 1; page n has stream_chunk_bytes(n) ---------
+ * `parent_plus_1` is stored last, with release. The figures are updated in place while the program runs. */
+enum stream_node_type {
+    STREAM_NODE_ROOT =
+        1, /* id: thread index; kind: track; total: when it was begun, in ticks of the header's clock */
+    STREAM_NODE_CALL = 2,
+};
+
+struct stream_tree_node {
+    uint32_t parent_plus_1; /* 1: a root */
+    uint32_t id;            /* as of an event */
+    uint32_t kind;          /* number of the kind */
+    uint32_t type;          /* enum stream_node_type */
+    uint64_t count;         /* calls that have ended */
+    uint64_t total;         /* their time; of a recursion every level counts for its own node */
+    uint64_t self;          /* without the time of the nodes below */
+    uint64_t untold; /* calls from here for which there was no room: their time is in `self` */
+};
+static_assert(sizeof(struct stream_tree_node) == 48, "tree node");
+
+static inline uint32_t stream_tree_page_nodes(uint32_t sequence)
+{
+    return (stream_chunk_bytes(sequence) - STREAM_PAGE_HEADER_BYTES) /
+           (uint32_t)sizeof(struct stream_tree_node);
+}
 
 /* ---- the control page: NAME.lamella/control, written by the launcher, mapped read-only by each agent --------------
  * What agents must know without an environment variable each. One grain. */
