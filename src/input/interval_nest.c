@@ -1,0 +1,553 @@
+#include "input/interval_nest.h"
+
+/* Ancestors this near are compared one by one; what lies deeper is counted in a map. Nests of real programs rarely reach it. */
+enum { NEAR_ANCESTORS = 32 };
+
+static uint64_t add_capped(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t times_capped(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static uint64_t between(int64_t from, int64_t to)
+{
+    return to > from ? (uint64_t)to - (uint64_t)from : 0;
+}
+
+/* ---- paths ---- */
+
+void interval_paths_free(struct interval_paths *paths)
+{
+    map_free(&paths->by_step);
+    *paths = (struct interval_paths){0};
+}
+
+int interval_paths_step(struct interval_paths *paths, const struct profile_sink *sink,
+                        uint32_t parent, uint32_t label, uint32_t *out)
+{
+    if (!sink->wants.paths) {
+        *out = 0;
+        return LAM_OK;
+    }
+    bool added;
+    uint64_t *path = map_slot(&paths->by_step, (uint64_t)parent << 32 | label,
+                              (uint64_t)paths->count + 1, &added);
+    if (!path)
+        return LAM_E_NOMEM;
+    *out = (uint32_t)*path;
+    if (!added)
+        return LAM_OK;
+    if (paths->count >= UINT32_MAX - 1)
+        return LAM_E_FULL;
+    struct profile_path told = {.path = ++paths->count, .parent = parent, .label = label};
+    return sink->ops->path ? sink->ops->path(sink->ctx, &told) : LAM_OK;
+}
+
+/* ---- arguments ---- */
+
+/* Copies them, since they leave for the sink when the interval ends. */
+static int keep_args(struct interval_nest *nest, const struct profile_interval *in, uint32_t *out)
+{
+    *out = 0;
+    if (!nest->sink->wants.args || in->argc == 0)
+        return LAM_OK;
+    uint32_t index;
+    if (nest->free_args.count) {
+        index = array_pop(&nest->free_args);
+    } else {
+        index = (uint32_t)nest->args.count;
+        /* Room to give it back, now: giving back must not fail. */
+        if (!array_add(&nest->args) || array_reserve(&nest->free_args, nest->args.count) < 0)
+            return LAM_E_NOMEM;
+    }
+    *out = index + 1;
+    struct nest_args *args = &nest->args.items[index];
+    array_clear(&args->texts);
+    args->bytes.length = 0;
+    if (array_resize(&args->texts, in->argc) < 0 || array_resize(&args->offsets, in->argc) < 0)
+        return LAM_E_NOMEM;
+    for (size_t i = 0; i < in->argc; i++) {
+        args->offsets.items[i] = args->bytes.length;
+        args->texts.items[i].size = in->args[i].size;
+        strbuf_add_bytes(&args->bytes, in->args[i].bytes, in->args[i].size);
+    }
+    for (size_t i = 0; i < in->argc && strbuf_ok(&args->bytes); i++)
+        args->texts.items[i].bytes = strbuf_text(&args->bytes) + args->offsets.items[i];
+    return strbuf_ok(&args->bytes) ? LAM_OK : LAM_E_NOMEM;
+}
+
+static void free_args(struct interval_nest *nest, uint32_t args)
+{
+    if (args)
+        nest->free_args.items[nest->free_args.count++] = args - 1;
+}
+
+/* ---- leaving for the sink ---- */
+
+static uint64_t away_at(const struct interval_nest *nest, int64_t at_ns)
+{
+    return nest->away_ns + (nest->is_away ? between(nest->away_since_ns, at_ns) : 0);
+}
+
+static uint64_t active_of(const struct interval_nest *nest, const struct nest_item *item,
+                          int64_t end_ns)
+{
+    uint64_t wall = between(item->start_ns, end_ns);
+    uint64_t away = away_at(nest, end_ns) - item->away_ns;
+    uint64_t active =
+        item->active_ns == PROFILE_UNKNOWN ? wall - (away < wall ? away : wall) : item->active_ns;
+    return active < wall ? active : wall;
+}
+
+/* Tells the sink of an interval; of a complete one with what its children left to it. */
+static int tell(struct interval_nest *nest, const struct nest_item *item, uint32_t depth,
+                int64_t end_ns, uint64_t active_ns, bool is_complete)
+{
+    nest->totals.intervals++;
+    nest->totals.open += (item->flags & PROFILE_INTERVAL_OPEN) != 0;
+    nest->totals.backward += (item->flags & PROFILE_INTERVAL_BACKWARD) != 0;
+    nest->totals.overlapping += (item->flags & PROFILE_INTERVAL_OVERLAPS) != 0;
+    if (!nest->sink->ops->interval)
+        return LAM_OK;
+    const struct nest_args *args = item->args ? &nest->args.items[item->args - 1] : NULL;
+    uint64_t self_ns = active_ns - (item->children_ns < active_ns ? item->children_ns : active_ns);
+    struct profile_interval out = {
+        .process = nest->process,
+        .thread = item->thread,
+        .track = nest->track,
+        .label = item->label,
+        .path = item->path,
+        .start_ns = item->start_ns,
+        .end_ns = end_ns,
+        .active_ns = active_ns,
+        .self_ns = is_complete ? self_ns : PROFILE_UNKNOWN,
+        .children = is_complete ? item->children : PROFILE_UNKNOWN,
+        .depth = depth,
+        .weight = item->weight,
+        .flags = item->flags,
+        .end_thread = item->end_thread,
+        .args = args ? args->texts.items : NULL,
+        .argc = args ? args->texts.count : 0,
+    };
+    return nest->sink->ops->interval(nest->sink->ctx, &out);
+}
+
+static bool is_start_order(const struct interval_nest *nest)
+{
+    return nest->sink->wants.order == PROFILE_ORDER_START;
+}
+
+/* ---- chains ---- */
+
+static struct nest_item *top_of(struct nest_chain *chain)
+{
+    return chain->items.count ? &array_last(&chain->items) : NULL;
+}
+
+static bool has_ancestor(const struct nest_chain *chain, uint32_t label)
+{
+    size_t count = chain->labels.count;
+    size_t near = count < NEAR_ANCESTORS ? count : NEAR_ANCESTORS;
+    uint32_t same = 0;
+    for (size_t i = 0; i < near; i++)
+        same |= chain->labels.items[i] == label;
+    return same || (count > NEAR_ANCESTORS && map_get_or(&chain->deep, label, 0) > 0);
+}
+
+static int chain_push(struct nest_chain *chain, const struct nest_item *item)
+{
+    if (array_push(&chain->items, *item) < 0)
+        return LAM_E_NOMEM;
+    if (chain->labels.count >= NEAR_ANCESTORS) {
+        uint64_t *times = map_slot(&chain->deep, item->label, 0, NULL);
+        if (!times) {
+            chain->items.count--;
+            return LAM_E_NOMEM;
+        }
+        ++*times;
+    }
+    if (array_push(&chain->labels, item->label) < 0) {
+        chain->items.count--;
+        return LAM_E_NOMEM;
+    }
+    return LAM_OK;
+}
+
+/* Takes the innermost one off; it has ended. */
+static int chain_pop(struct interval_nest *nest, struct nest_chain *chain, int64_t end_ns)
+{
+    struct nest_item item = array_pop(&chain->items);
+    chain->labels.count = chain->items.count;
+    if (chain->items.count >= NEAR_ANCESTORS) {
+        uint64_t *times = map_slot(&chain->deep, item.label, 1, NULL);
+        if (times && *times > 0)
+            --*times;
+    }
+    uint64_t active_ns = active_of(nest, &item, end_ns);
+    struct nest_item *parent = top_of(chain);
+    if (parent) {
+        parent->children += item.weight;
+        parent->children_ns = add_capped(parent->children_ns, times_capped(active_ns, item.weight));
+    }
+    int rc = is_start_order(nest)
+                 ? LAM_OK
+                 : tell(nest, &item, (uint32_t)chain->items.count, end_ns, active_ns, true);
+    free_args(nest, item.args);
+    return rc;
+}
+
+/* Takes off all that ended at `until_ns` or before it. */
+static int pop_ended(struct interval_nest *nest, int64_t until_ns)
+{
+    int rc = LAM_OK;
+    for (size_t i = 0; i < nest->chain_count; i++) {
+        struct nest_chain *chain = &nest->chains.items[i];
+        const struct nest_item *top;
+        while (rc >= 0 && (top = top_of(chain)) && top->end_ns <= until_ns)
+            rc = chain_pop(nest, chain, top->end_ns);
+    }
+    while (nest->chain_count > 1 && !nest->chains.items[nest->chain_count - 1].items.count)
+        nest->chain_count--;
+    return rc;
+}
+
+/* The chain whose innermost interval holds [start, end] most closely; NULL: none. *cut: one that does not hold it is under
+ * way. All that ended before start is gone, and everything there began at or before start. */
+static struct nest_chain *holder(struct interval_nest *nest, int64_t start_ns, int64_t end_ns,
+                                 bool *cut)
+{
+    struct nest_chain *best = NULL;
+    uint64_t best_wall = UINT64_MAX;
+    *cut = false;
+    for (size_t i = 0; i < nest->chain_count; i++) {
+        const struct nest_item *top = top_of(&nest->chains.items[i]);
+        if (!top)
+            continue;
+        bool is_inside = end_ns > start_ns ? end_ns <= top->end_ns
+                                           : top->start_ns < start_ns && start_ns < top->end_ns;
+        if (!is_inside) {
+            *cut = true;
+            continue;
+        }
+        uint64_t wall = between(top->start_ns, top->end_ns);
+        if (!best || wall < best_wall) {
+            best = &nest->chains.items[i];
+            best_wall = wall;
+        }
+    }
+    return best;
+}
+
+/* A chain with nothing on it. 1: found; 0: all are in use; LAM_E_NOMEM. */
+static int free_chain(struct interval_nest *nest, struct nest_chain **out)
+{
+    size_t i = 0;
+    while (i < nest->chain_count && nest->chains.items[i].items.count)
+        i++;
+    if (i == INTERVAL_NEST_CHAINS)
+        return 0;
+    if (i == nest->chains.count && !array_add(&nest->chains))
+        return LAM_E_NOMEM;
+    if (i == nest->chain_count)
+        nest->chain_count++;
+    *out = &nest->chains.items[i];
+    return 1;
+}
+
+static uint32_t path_of_top(struct nest_chain *chain)
+{
+    const struct nest_item *top = chain ? top_of(chain) : NULL;
+    return top ? top->path : 0;
+}
+
+/* One that stands alone: empty, detached, or one overlap too many. */
+static int tell_alone(struct interval_nest *nest, struct nest_chain *chain, struct nest_item *item)
+{
+    int rc =
+        interval_paths_step(nest->paths, nest->sink, path_of_top(chain), item->label, &item->path);
+    if (rc < 0)
+        return rc;
+    uint64_t active_ns = active_of(nest, item, item->end_ns);
+    return tell(nest, item, chain ? (uint32_t)chain->items.count : 0, item->end_ns, active_ns,
+                !is_start_order(nest));
+}
+
+static int place_empty(struct interval_nest *nest, struct nest_item *item)
+{
+    bool cut;
+    int rc = pop_ended(nest, item->start_ns);
+    struct nest_chain *chain = holder(nest, item->start_ns, item->end_ns, &cut);
+    if (chain) {
+        top_of(chain)->children += item->weight;
+        if (has_ancestor(chain, item->label))
+            item->flags |= PROFILE_INTERVAL_RECURSIVE;
+    }
+    return rc < 0 ? rc : tell_alone(nest, chain, item);
+}
+
+/* It leaves at once in the order of starts; else it waits for its end. */
+static int place_on(struct interval_nest *nest, struct nest_chain *chain, struct nest_item *item)
+{
+    if (has_ancestor(chain, item->label))
+        item->flags |= PROFILE_INTERVAL_RECURSIVE;
+    item->away_ns = away_at(nest, item->start_ns);
+    int rc =
+        interval_paths_step(nest->paths, nest->sink, path_of_top(chain), item->label, &item->path);
+    if (rc >= 0 && is_start_order(nest)) {
+        rc = tell(nest, item, (uint32_t)chain->items.count, item->end_ns,
+                  active_of(nest, item, item->end_ns), false);
+        free_args(nest, item->args);
+        item->args = 0;
+    }
+    return rc < 0 ? rc : chain_push(chain, item);
+}
+
+static int place(struct interval_nest *nest, struct nest_item *item)
+{
+    bool cut;
+    int rc = pop_ended(nest, item->start_ns);
+    if (rc < 0)
+        return rc;
+    struct nest_chain *chain = holder(nest, item->start_ns, item->end_ns, &cut);
+    if (chain)
+        return place_on(nest, chain, item);
+    if (cut)
+        item->flags |= PROFILE_INTERVAL_OVERLAPS;
+    rc = free_chain(nest, &chain);
+    if (rc != 0)
+        return rc < 0 ? rc : place_on(nest, chain, item);
+    if (item->end_ns == INTERVAL_NEST_OPEN)
+        item->end_ns = nest->last_ns;
+    rc = tell_alone(nest, NULL, item);
+    free_args(nest, item->args);
+    return rc;
+}
+
+/* ---- what comes in ---- */
+
+static int compare_pending(const void *left, const void *right)
+{
+    const struct nest_item *a = left, *b = right;
+    if (a->end_ns != b->end_ns)
+        return a->end_ns > b->end_ns ? -1 : 1;
+    return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
+}
+
+static int place_pending(struct interval_nest *nest)
+{
+    array_sort(&nest->pending, compare_pending);
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && i < nest->pending.count; i++)
+        rc = place(nest, &nest->pending.items[i]);
+    array_clear(&nest->pending);
+    return rc;
+}
+
+/* Everything that began before at_ns is placed. */
+static int settle(struct interval_nest *nest, int64_t at_ns)
+{
+    if (at_ns > nest->last_ns)
+        nest->last_ns = at_ns;
+    return nest->pending.count && nest->pending.items[0].start_ns < at_ns ? place_pending(nest)
+                                                                          : LAM_OK;
+}
+
+static int tell_detached(struct interval_nest *nest, struct nest_item *item)
+{
+    if (item->end_ns == INTERVAL_NEST_OPEN)
+        item->end_ns = nest->last_ns > item->start_ns ? nest->last_ns : item->start_ns;
+    item->away_ns = away_at(nest, item->end_ns); /* it does not pause with the lane */
+    return tell_alone(nest, NULL, item);
+}
+
+int interval_nest_add(struct interval_nest *nest, const struct profile_interval *in)
+{
+    struct nest_item item = {
+        .start_ns = in->start_ns,
+        .end_ns = in->end_ns,
+        .active_ns = in->active_ns,
+        .label = in->label,
+        .weight = in->weight ? in->weight : 1,
+        .flags = in->flags &
+                 (PROFILE_INTERVAL_OPEN | PROFILE_INTERVAL_DETACHED | PROFILE_INTERVAL_BACKWARD),
+        .thread = in->thread,
+        .end_thread = in->end_thread,
+    };
+    if (item.end_ns < item.start_ns)
+        item.flags |= PROFILE_INTERVAL_BACKWARD;
+    if (item.end_ns == INTERVAL_NEST_OPEN)
+        item.flags |= PROFILE_INTERVAL_OPEN;
+    if (item.start_ns < nest->now_ns) {
+        nest->totals.clamped++;
+        item.start_ns = nest->now_ns;
+    }
+    nest->now_ns = item.start_ns;
+    if (item.end_ns == INTERVAL_NEST_OPEN && is_start_order(nest)) /* its caller does not know */
+        item.end_ns = nest->last_ns;
+    if (item.end_ns < item.start_ns)
+        item.end_ns = item.start_ns;
+    int rc = settle(nest, item.start_ns);
+    if (item.end_ns > nest->last_ns && item.end_ns != INTERVAL_NEST_OPEN)
+        nest->last_ns = item.end_ns;
+    if (rc < 0 || (rc = keep_args(nest, in, &item.args)) < 0)
+        return rc;
+    bool is_detached = (item.flags & PROFILE_INTERVAL_DETACHED) != 0;
+    if (!is_detached && item.end_ns > item.start_ns) {
+        item.sequence = (uint32_t)nest->pending.count;
+        rc = array_push(&nest->pending, item);
+        if (rc < 0)
+            free_args(nest, item.args);
+        return rc;
+    }
+    rc = is_detached ? tell_detached(nest, &item) : place_empty(nest, &item);
+    free_args(nest, item.args);
+    return rc;
+}
+
+int interval_nest_instant(struct interval_nest *nest, const struct profile_instant *in)
+{
+    struct profile_instant out = *in;
+    out.process = nest->process;
+    out.track = nest->track;
+    if (out.at_ns < nest->now_ns) {
+        nest->totals.clamped++;
+        out.at_ns = nest->now_ns;
+    }
+    nest->now_ns = out.at_ns;
+    int rc = settle(nest, out.at_ns);
+    nest->totals.instants++;
+    if (rc < 0 || !nest->sink->ops->instant)
+        return rc;
+    if (!nest->sink->wants.args) {
+        out.args = NULL;
+        out.argc = 0;
+    }
+    return nest->sink->ops->instant(nest->sink->ctx, &out);
+}
+
+int interval_nest_fold_at(struct interval_nest *nest, const struct profile_fold *in, uint32_t path)
+{
+    struct profile_fold out = *in;
+    out.process = nest->process;
+    out.track = nest->track;
+    out.path = path;
+    if (out.at_ns > nest->last_ns)
+        nest->last_ns = out.at_ns;
+    nest->totals.folds++;
+    return nest->sink->ops->fold ? nest->sink->ops->fold(nest->sink->ctx, &out) : LAM_OK;
+}
+
+/* Of all that is under way the one that began last. */
+static struct nest_chain *innermost(struct interval_nest *nest)
+{
+    struct nest_chain *best = NULL;
+    for (size_t i = 0; i < nest->chain_count; i++) {
+        struct nest_chain *chain = &nest->chains.items[i];
+        if (chain->items.count && (!best || top_of(chain)->start_ns >= top_of(best)->start_ns))
+            best = chain;
+    }
+    return best;
+}
+
+int interval_nest_fold(struct interval_nest *nest, const struct profile_fold *in)
+{
+    int rc = settle(nest, in->at_ns);
+    if (rc >= 0 && in->at_ns > INT64_MIN)
+        rc = pop_ended(nest, in->at_ns - 1);
+    struct nest_chain *chain = innermost(nest);
+    if (chain) {
+        struct nest_item *parent = top_of(chain);
+        parent->children = add_capped(parent->children, in->count);
+        parent->children_ns = add_capped(parent->children_ns, in->total_ns);
+    }
+    uint32_t path = 0;
+    if (rc >= 0)
+        rc = interval_paths_step(nest->paths, nest->sink, path_of_top(chain), in->label, &path);
+    return rc < 0 ? rc : interval_nest_fold_at(nest, in, path);
+}
+
+int interval_nest_leave(struct interval_nest *nest, int64_t at_ns)
+{
+    if (nest->is_away)
+        return LAM_OK;
+    int rc = settle(nest, at_ns);
+    if (rc >= 0)
+        rc = pop_ended(nest, at_ns);
+    nest->is_away = true;
+    nest->away_since_ns = at_ns;
+    return rc;
+}
+
+int interval_nest_return(struct interval_nest *nest, int64_t at_ns)
+{
+    if (!nest->is_away)
+        return LAM_OK;
+    int rc = settle(nest, at_ns);
+    if (rc >= 0)
+        rc = pop_ended(nest, at_ns);
+    nest->away_ns = away_at(nest, at_ns);
+    nest->is_away = false;
+    return rc;
+}
+
+/* ---- a lane ---- */
+
+void interval_nest_begin(struct interval_nest *nest, const struct profile_sink *sink,
+                         struct interval_paths *paths, uint32_t process, uint32_t track)
+{
+    nest->sink = sink;
+    nest->paths = paths;
+    nest->process = process;
+    nest->track = track;
+    nest->now_ns = nest->last_ns = INT64_MIN;
+    nest->away_ns = 0;
+    nest->is_away = false;
+}
+
+int interval_nest_finish(struct interval_nest *nest, int64_t last_ns)
+{
+    if (last_ns > nest->last_ns)
+        nest->last_ns = last_ns;
+    int rc = place_pending(nest);
+    if (rc >= 0)
+        rc = pop_ended(nest, nest->last_ns);
+    for (size_t i = 0; rc >= 0 && i < nest->chain_count; i++) {
+        while (rc >= 0 && nest->chains.items[i].items.count)
+            rc = chain_pop(nest, &nest->chains.items[i], nest->last_ns);
+    }
+    for (size_t i = 0; i < nest->chain_count; i++) {
+        struct nest_chain *chain = &nest->chains.items[i];
+        while (chain->items.count) /* after a failure */
+            free_args(nest, array_pop(&chain->items).args);
+        array_clear(&chain->labels);
+        map_clear(&chain->deep);
+    }
+    nest->chain_count = 0;
+    return rc;
+}
+
+void interval_nest_free(struct interval_nest *nest)
+{
+    array_each(&nest->chains, chain)
+    {
+        array_free(&chain->items);
+        array_free(&chain->labels);
+        map_free(&chain->deep);
+    }
+    array_free(&nest->chains);
+    array_free(&nest->pending);
+    array_each(&nest->args, args)
+    {
+        array_free(&args->texts);
+        array_free(&args->offsets);
+        strbuf_free(&args->bytes);
+    }
+    array_free(&nest->args);
+    array_free(&nest->free_args);
+    *nest = (struct interval_nest){0};
+}
