@@ -7,29 +7,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 
-/* name, value, text. Values never change once released. */
-#define LAM_ERRORS(X)                         \
-    X(NOMEM, -1, "out of memory")             \
-    X(INVAL, -2, "argument out of range")     \
-    X(CORRUPT, -3, "input breaks its format") \
-    X(FULL, -4, "no space left")              \
-    X(IO, -5, "input or output failed")       \
-    X(NOTFOUND, -6, "not found")              \
-    X(UNSUPPORTED, -7, "not supported")       \
-    X(EXISTS, -8, "exists already")           \
-    X(PERM, -9, "not permitted")              \
-    X(TOOBIG, -10, "too big")                 \
-    X(CANCELLED, -11, "cancelled")            \
-    X(USAGE, -12, "wrong use of the command") \
-    X(TRUNCATED, -13, "input ends too early") \
-    X(BUSY, -14, "in use by another")
-
-enum lam_code {
-    LAM_OK = 0,
-#define LAM_ERROR_ENUM(name, value, text) LAM_E_##name = value,
-    LAM_ERRORS(LAM_ERROR_ENUM)
-#undef LAM_ERROR_ENUM
-};
+#include "lamella/codes.h"
 
 #define LAM_NO_OFFSET UINT64_MAX /* there is no place in the input to point at */
 
