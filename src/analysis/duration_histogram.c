@@ -1,0 +1,89 @@
+#include "analysis/duration_histogram.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { LEAST_WIDTH = 16 };
+
+int duration_histogram_widen(struct duration_histogram *histogram, unsigned bucket)
+{
+    unsigned first = histogram->size ? histogram->first : bucket,
+             end = histogram->size ? (unsigned)histogram->first + histogram->size : bucket;
+    /* A doubling more than is needed: labels meet their range within a few calls. */
+    if (bucket < first)
+        first = bucket > LEAST_WIDTH ? bucket - LEAST_WIDTH : 0;
+    if (bucket >= end)
+        end = bucket + LEAST_WIDTH < DURATION_BUCKETS ? bucket + LEAST_WIDTH : DURATION_BUCKETS;
+    uint64_t *counts = mem_zalloc(end - first, sizeof *counts);
+    if (!counts)
+        return LAM_E_NOMEM;
+    if (histogram->size)
+        memcpy(counts + (histogram->first - first), histogram->counts,
+               histogram->size * sizeof *counts);
+    mem_free(histogram->counts);
+    *histogram = (struct duration_histogram){counts, (uint16_t)first, (uint16_t)(end - first)};
+    return LAM_OK;
+}
+
+int duration_histogram_merge(struct duration_histogram *to, const struct duration_histogram *from)
+{
+    for (unsigned i = 0; i < from->size; i++) {
+        unsigned bucket = from->first + i;
+        if (from->counts[i] == 0)
+            continue;
+        if (bucket - to->first >= to->size) {
+            int rc = duration_histogram_widen(to, bucket);
+            if (rc < 0)
+                return rc;
+        }
+        to->counts[bucket - to->first] += from->counts[i];
+    }
+    return LAM_OK;
+}
+
+static uint64_t bucket_start(unsigned bucket)
+{
+    unsigned octave = bucket >> DURATION_SUB_BITS;
+    uint64_t sub = bucket & ((1u << DURATION_SUB_BITS) - 1);
+    return octave == 0 ? sub : (sub + (1u << DURATION_SUB_BITS)) << (octave - 1);
+}
+
+static double bucket_width(unsigned bucket)
+{
+    unsigned octave = bucket >> DURATION_SUB_BITS;
+    return octave == 0 ? 1 : ldexp(1, (int)octave - 1);
+}
+
+uint64_t duration_histogram_quantile(const struct duration_histogram *histogram, double share)
+{
+    uint64_t total = 0;
+    for (unsigned i = 0; i < histogram->size; i++)
+        total += histogram->counts[i];
+    double wanted = share * (double)total, below = 0;
+    for (unsigned i = 0; total > 0 && i < histogram->size; i++) {
+        double here = (double)histogram->counts[i];
+        if (here == 0 || below + here < wanted) {
+            below += here;
+            continue;
+        }
+        unsigned bucket = histogram->first + i;
+        double inside = (wanted - below) / here;
+        return bucket_start(bucket) + (uint64_t)(bucket_width(bucket) * inside * 0.999);
+    }
+    return 0;
+}
+
+void duration_histogram_clear(struct duration_histogram *histogram)
+{
+    if (histogram->size)
+        memset(histogram->counts, 0, histogram->size * sizeof *histogram->counts);
+}
+
+void duration_histogram_free(struct duration_histogram *histogram)
+{
+    mem_free(histogram->counts);
+    *histogram = (struct duration_histogram){0};
+}

@@ -1,0 +1,58 @@
+/* How long calls lasted, in buckets whose width grows with the duration: 16 to a doubling, so a percentile is off by 3% at
+ * most. Only the stretch of buckets between the shortest and the longest call takes memory. */
+#ifndef LAMELLA_ANALYSIS_DURATION_HISTOGRAM_H
+#define LAMELLA_ANALYSIS_DURATION_HISTOGRAM_H
+
+#include <stdint.h>
+
+enum {
+    DURATION_SUB_BITS = 4,
+    DURATION_BUCKETS = (64 - DURATION_SUB_BITS + 1) << DURATION_SUB_BITS
+};
+
+/* All-zero is empty and valid. */
+struct duration_histogram {
+    uint64_t *counts;
+    uint16_t first; /* bucket of counts[0] */
+    uint16_t size;
+};
+
+/* The bucket of a duration: exact below 16. */
+static inline unsigned duration_bucket(uint64_t ns)
+{
+    enum { SUB = 1 << DURATION_SUB_BITS };
+    if (ns < SUB)
+        return (unsigned)ns;
+    unsigned shift = 63u - DURATION_SUB_BITS - (unsigned)__builtin_clzll(ns);
+    return ((shift + 1) << DURATION_SUB_BITS) + (unsigned)((ns >> shift) & (SUB - 1));
+}
+
+/* Makes room for a bucket outside of the stretch. LAM_OK or LAM_E_NOMEM. */
+int duration_histogram_widen(struct duration_histogram *histogram, unsigned bucket);
+
+/* Counts `times` calls. LAM_OK or LAM_E_NOMEM. */
+static inline int duration_histogram_add(struct duration_histogram *histogram, uint64_t ns,
+                                         uint64_t times)
+{
+    unsigned at = duration_bucket(ns) - histogram->first;
+    if (at >= histogram->size) {
+        int rc = duration_histogram_widen(histogram, duration_bucket(ns));
+        if (rc < 0)
+            return rc;
+        at = duration_bucket(ns) - histogram->first;
+    }
+    histogram->counts[at] += times;
+    return 0;
+}
+
+/* Adds all of another's. LAM_OK or LAM_E_NOMEM. */
+int duration_histogram_merge(struct duration_histogram *to, const struct duration_histogram *from);
+
+/* The duration that `share` (0 to 1) of the calls do not exceed; 0 when there is none. Inside a bucket calls count as spread
+ * evenly. */
+uint64_t duration_histogram_quantile(const struct duration_histogram *histogram, double share);
+
+void duration_histogram_clear(struct duration_histogram *histogram); /* keeps the memory */
+void duration_histogram_free(struct duration_histogram *histogram);
+
+#endif

@@ -1,0 +1,36 @@
+/* Totals of intervals by label and arguments: which key was expensive. Memory: one row and one copy of the text a distinct
+ * key. */
+#ifndef LAMELLA_ANALYSIS_LABEL_ARGUMENTS_H
+#define LAMELLA_ANALYSIS_LABEL_ARGUMENTS_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/map.h"
+#include "base/strbuf.h"
+#include "profile/sink.h"
+
+struct label_argument {
+    uint32_t name;    /* index in labels.names */
+    const char *text; /* arguments, ", " between them; not always UTF-8 */
+    uint32_t text_bytes;
+    uint64_t count, self_ns, time_ns, max_ns; /* active time; time of outermost events */
+};
+
+/* All-zero is empty and valid. */
+struct label_arguments {
+    LAM_ARRAY(struct label_argument) rows; /* most self time first, after label_arguments_sort() */
+    struct map ids;
+    struct arena text;
+    struct strbuf scratch;
+};
+
+/* is_helper: time of an event that is part of another one and does not count. LAM_OK or LAM_E_NOMEM. */
+int label_arguments_add(struct label_arguments *arguments, uint32_t name,
+                        const struct profile_interval *interval, bool is_helper);
+void label_arguments_sort(struct label_arguments *arguments);
+uint64_t label_arguments_bytes(const struct label_arguments *arguments);
+void label_arguments_free(struct label_arguments *arguments);
+
+#endif

@@ -1,0 +1,88 @@
+#include "analysis/label_paths.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { PATH_MAX_ID = 1u << 28 };
+
+int label_paths_node(struct label_paths *paths, const struct profile_path *path, uint32_t name)
+{
+    if (path->path == 0 || path->path > PATH_MAX_ID || path->parent >= path->path)
+        return LAM_E_INVAL;
+    if (path->path >= paths->nodes.count && array_resize(&paths->nodes, (size_t)path->path + 1) < 0)
+        return LAM_E_NOMEM;
+    struct label_path *node = &paths->nodes.items[path->path];
+    node->parent = path->parent;
+    node->name = name;
+    node->depth = path->parent ? paths->nodes.items[path->parent].depth + 1 : 0;
+    return LAM_OK;
+}
+
+static int add(struct label_paths *paths, uint32_t path, uint64_t count, uint64_t self_ns,
+               uint64_t time_ns)
+{
+    if (path == 0 || path >= paths->nodes.count)
+        return path ? LAM_E_INVAL : LAM_OK;
+    struct label_path *node = &paths->nodes.items[path];
+    node->count += count;
+    node->self_ns += self_ns;
+    node->time_ns += time_ns;
+    return LAM_OK;
+}
+
+int label_paths_add(struct label_paths *paths, const struct profile_interval *interval)
+{
+    return add(paths, interval->path, interval->weight, interval->self_ns * interval->weight,
+               interval->active_ns * interval->weight);
+}
+
+int label_paths_fold(struct label_paths *paths, const struct profile_fold *fold)
+{
+    return add(paths, fold->path, fold->count, fold->self_ns, fold->total_ns);
+}
+
+struct order {
+    uint64_t time_ns;
+    uint32_t node;
+};
+
+/* Least time first: each is put in front of its siblings. */
+static int compare_order(const void *a, const void *b)
+{
+    const struct order *left = a, *right = b;
+    if (left->time_ns != right->time_ns)
+        return left->time_ns < right->time_ns ? -1 : 1;
+    return left->node > right->node ? -1 : left->node < right->node;
+}
+
+int label_paths_finish(struct label_paths *paths)
+{
+    if (paths->nodes.count == 0)
+        return array_resize(&paths->nodes, 1);
+    struct label_path *nodes = paths->nodes.items;
+    LAM_ARRAY(struct order) order = {0};
+    if (array_reserve(&order, paths->nodes.count) < 0)
+        return LAM_E_NOMEM;
+    for (uint32_t i = 1; i < paths->nodes.count; i++) {
+        order.items[order.count++] = (struct order){nodes[i].time_ns, i};
+        nodes[0].count += nodes[i].count;
+        nodes[0].self_ns += nodes[i].self_ns;
+        nodes[0].time_ns += nodes[i].depth == 0 ? nodes[i].time_ns : 0;
+    }
+    array_sort(&order, compare_order);
+    array_each(&order, it)
+    {
+        struct label_path *parent = &nodes[nodes[it->node].parent];
+        nodes[it->node].next = parent->first_child;
+        parent->first_child = it->node;
+    }
+    array_free(&order);
+    return LAM_OK;
+}
+
+void label_paths_free(struct label_paths *paths)
+{
+    array_free(&paths->nodes);
+}

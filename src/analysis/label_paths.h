@@ -1,0 +1,29 @@
+/* Totals of intervals by path: the tree of labels from the outermost to each event. Memory: one node a distinct path. */
+#ifndef LAMELLA_ANALYSIS_LABEL_PATHS_H
+#define LAMELLA_ANALYSIS_LABEL_PATHS_H
+
+#include "base/array.h"
+#include "profile/sink.h"
+
+struct label_path {
+    uint32_t parent;                  /* index in nodes; 0: outermost */
+    uint32_t name;                    /* index in labels.names */
+    uint32_t depth;                   /* 0: outermost */
+    uint64_t count, self_ns, time_ns; /* time: active */
+    uint32_t first_child, next; /* children, most time first, after label_paths_finish(); 0: none */
+};
+
+/* All-zero is empty and valid. nodes[0] stands for all: its children are the outermost labels, its sums are those of all. */
+struct label_paths {
+    LAM_ARRAY(struct label_path) nodes; /* by the input's path id */
+};
+
+/* LAM_OK, LAM_E_NOMEM, or LAM_E_INVAL for a path whose parent was not pushed. */
+int label_paths_node(struct label_paths *paths, const struct profile_path *path, uint32_t name);
+int label_paths_add(struct label_paths *paths, const struct profile_interval *interval);
+int label_paths_fold(struct label_paths *paths, const struct profile_fold *fold);
+/* Links children in order. LAM_OK or LAM_E_NOMEM. */
+int label_paths_finish(struct label_paths *paths);
+void label_paths_free(struct label_paths *paths);
+
+#endif

@@ -1,0 +1,60 @@
+#include "analysis/sink_tee.h"
+
+#include <assert.h>
+
+#include "base/error.h"
+
+/* Every member of struct profile_sink_ops. */
+#define CALLS(X)                        \
+    X(session, profile_session)         \
+    X(process, profile_process)         \
+    X(module, profile_module)           \
+    X(frame, profile_frame)             \
+    X(stack, profile_stack)             \
+    X(thread, profile_thread)           \
+    X(thread_name, profile_thread_name) \
+    X(sample, profile_sample)           \
+    X(wait, profile_wait)               \
+    X(track, profile_track)             \
+    X(label, profile_label)             \
+    X(path, profile_path)               \
+    X(interval, profile_interval)       \
+    X(instant, profile_instant)         \
+    X(fold, profile_fold)               \
+    X(thread_end, profile_thread_end)   \
+    X(notice, profile_notice)           \
+    X(process_end, profile_process_end) \
+    X(session_end, profile_session_end)
+
+#define COUNT_CALL(name, type) +1
+static_assert(sizeof(struct profile_sink_ops) / sizeof(void *) == 0 CALLS(COUNT_CALL),
+              "a call of the sink is missing above");
+
+#define DEFINE_CALL(name, type)                              \
+    static int tee_##name(void *ctx, const struct type *it)  \
+    {                                                        \
+        const struct sink_tee *tee = ctx;                    \
+        int rc = LAM_OK;                                     \
+        if (tee->first.ops->name)                            \
+            rc = tee->first.ops->name(tee->first.ctx, it);   \
+        if (rc >= 0 && tee->second.ops->name)                \
+            rc = tee->second.ops->name(tee->second.ctx, it); \
+        return rc;                                           \
+    }
+CALLS(DEFINE_CALL)
+
+#define SET_CALL(name, type) \
+    tee->ops.name = first->ops->name || second->ops->name ? tee_##name : NULL;
+
+struct profile_sink sink_tee(struct sink_tee *tee, const struct profile_sink *first,
+                             const struct profile_sink *second)
+{
+    tee->first = *first;
+    tee->second = *second;
+    CALLS(SET_CALL)
+    return (struct profile_sink){.ctx = tee,
+                                 .ops = &tee->ops,
+                                 .wants = {.order = second->wants.order,
+                                           .args = first->wants.args || second->wants.args,
+                                           .paths = first->wants.paths || second->wants.paths}};
+}
