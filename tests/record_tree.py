@@ -59,6 +59,15 @@ def test_orphans_are_reaped_and_counted():
     check(info["charged_cpu_ns"] >= 0.9 * cpu, "the orphan's CPU is in the charge")
 
 
+def test_what_ends_just_behind_the_command_is_no_daemon():
+    done = record("sh", "-c", "sleep 0.1 & exit 3")
+    equal(done.returncode, 3, done.stderr)
+    check(b"still run" not in done.stderr, done.stderr)
+    info = complete()
+    equal([entry for entry in info["seen"] if entry.get("running")], [], "daemons")
+    equal(len(info["reaped"]), 2, "both were waited for")
+
+
 def test_poll_sees_the_tree():
     done = record("sh", "-c", "cp /bin/sleep './a b) 12 [003]'; './a b) 12 [003]' 1 & sleep 1; wait", options=["-q"])
     equal(done.returncode, 0, done.stderr)

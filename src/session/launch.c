@@ -11,9 +11,9 @@
 #include "session/session_clock.h"
 #include "session/tree_poll.h"
 
-/* After the command's end its tree gets a moment, so that processes which are dying with it are not called daemons: longer
- * when all of them were told to stop. Only spent while there are any. */
-enum { GRACE_NS = 30000000, GRACE_INTERRUPTED_NS = 500000000, GRACE_STEP_NS = 2000000 };
+/* After the command's end its tree gets a moment, so that processes which are dying with it (the workers of a pool, a pipe's
+ * other end) are not called daemons: longer when all of them were told to stop. Only spent while there are any. */
+enum { GRACE_NS = 200000000, GRACE_INTERRUPTED_NS = 500000000, GRACE_STEP_NS = 2000000 };
 
 /* The last three are not waited for: blocked, a closed pipe, a background terminal and the file-size limit are errors. */
 static sigset_t held_signals(void)
