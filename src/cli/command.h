@@ -14,6 +14,7 @@ struct lam_command {
 int cmd_report(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_view(int argc, char **argv);
+int cmd_probe(int argc, char **argv);
 int cmd_selftest(int argc, char **argv);
 
 #endif

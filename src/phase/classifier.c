@@ -27,7 +27,7 @@ struct frame_class {
     uint32_t name_count;
 };
 
-/* A stack. Interned as bytes; `details` (by phase: detail id, 0 none) follow. */
+/* A stack. Interned as bytes; `details` (by phase: the marker that names its detail, 0 none) follow. */
 struct stack_state {
     uint16_t leaf, module, innermost, outermost, query;
     uint8_t is_unresolved_inside; /* a frame deeper than the last marker has no symbol */
@@ -59,6 +59,7 @@ struct classifier {
     size_t state_bytes;
     void *scratch_parent; /* state_bytes each */
     void *scratch_state;
+    uint32_t ignored; /* index + 1 of a marker that counts as absent, while classifier_explain() asks for the next best */
 };
 
 #define DETAIL_UNRESOLVED UINT32_MAX
@@ -107,7 +108,7 @@ int classifier_open_set(struct classifier **out, struct marker_set *set, struct 
     memset(set, 0, sizeof *set);
     if (cls->set.phases.count == 0 && marker_set_add(&cls->set, "none", "", 0, err) < 0)
         goto fail;
-    cls->state_bytes = sizeof(struct stack_state) + cls->set.phases.count * sizeof(uint32_t);
+    cls->state_bytes = sizeof(struct stack_state) + cls->set.phases.count * sizeof(uint16_t);
     cls->scratch_parent = mem_zalloc(1, cls->state_bytes);
     cls->scratch_state = mem_zalloc(1, cls->state_bytes);
     if (!cls->scratch_parent || !cls->scratch_state ||
@@ -368,9 +369,9 @@ int classifier_frame(struct classifier *cls, uint32_t module, const struct class
 
 /* ---- stacks ----------------------------------------------------------------------------------------------------- */
 
-static uint32_t *state_details(void *state)
+static uint16_t *state_details(void *state)
 {
-    return (uint32_t *)((struct stack_state *)state + 1);
+    return (uint16_t *)((struct stack_state *)state + 1);
 }
 
 static void load_state(const struct classifier *cls, uint32_t id, void *state)
@@ -387,7 +388,7 @@ static void own_detail(struct classifier *cls, void *state, uint16_t number)
 {
     const struct marker *marker = marker_at(cls, number);
     if (marker->detail != MARKER_DETAIL_NONE)
-        state_details(state)[marker->phase] = marker->detail;
+        state_details(state)[marker->phase] = number;
 }
 
 static void push_innermost(struct classifier *cls, struct stack_state *state, uint16_t number)
@@ -398,11 +399,21 @@ static void push_innermost(struct classifier *cls, struct stack_state *state, ui
     state->innermost = number;
 }
 
+static void ignore_marker(struct name_class *head, uint32_t number)
+{
+    uint16_t *const rules[] = {&head->leaf, &head->innermost, &head->outermost, &head->query};
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (*rules[i] == number)
+            *rules[i] = 0;
+}
+
 static void push_name(struct classifier *cls, struct stack_state *state, uint32_t id)
 {
     struct name_class head;
     const char *blob = intern_text(&cls->name_class_blobs, id, NULL);
     memcpy(&head, blob, sizeof head);
+    if (cls->ignored)
+        ignore_marker(&head, cls->ignored);
     state->leaf = head.leaf;
     if (head.is_unresolved)
         state->is_unresolved_inside = 1;
@@ -427,20 +438,18 @@ static void push_name(struct classifier *cls, struct stack_state *state, uint32_
     for (uint16_t i = 0; i < head.detail_count; i++) {
         struct name_detail detail;
         memcpy(&detail, blob + sizeof head + i * sizeof detail, sizeof detail);
-        state_details(state)[detail.phase] = marker_at(cls, detail.marker)->detail;
+        state_details(state)[detail.phase] = detail.marker;
     }
 }
 
-static int make_state(struct classifier *cls, uint32_t parent, uint32_t frame_class, uint32_t *id)
+static void push_frame(struct classifier *cls, struct stack_state *state, uint32_t frame_class)
 {
-    struct stack_state *state = cls->scratch_state;
-    load_state(cls, parent, state);
     struct frame_class head = {0};
     size_t length;
     const char *blob = intern_text(&cls->frame_class_blobs, frame_class, &length);
     if (length >= sizeof head)
         memcpy(&head, blob, sizeof head);
-    if (head.module_marker) {
+    if (head.module_marker && head.module_marker != cls->ignored) {
         state->module = (uint16_t)head.module_marker;
         state->module_detail = head.module_detail;
     }
@@ -449,6 +458,13 @@ static int make_state(struct classifier *cls, uint32_t parent, uint32_t frame_cl
         memcpy(&name, blob + sizeof head + i * sizeof name, sizeof name);
         push_name(cls, state, name);
     }
+}
+
+static int make_state(struct classifier *cls, uint32_t parent, uint32_t frame_class, uint32_t *id)
+{
+    struct stack_state *state = cls->scratch_state;
+    load_state(cls, parent, state);
+    push_frame(cls, state, frame_class);
     return intern_add(&cls->state_blobs, (const char *)state, cls->state_bytes, id);
 }
 
@@ -535,7 +551,8 @@ static uint32_t deciding_detail(struct classifier *cls, void *blob, uint32_t num
         const struct marker *marker = marker_at(cls, number);
         if (marker->rule == MARKER_MODULE)
             return state->module_detail;
-        uint32_t detail = state_details(state)[marker->phase];
+        uint16_t by = state_details(state)[marker->phase];
+        uint32_t detail = by ? marker_at(cls, by)->detail : MARKER_DETAIL_NONE;
         if (detail != MARKER_DETAIL_NONE && marker->rule != MARKER_LEAF)
             return detail;
         if (marker->detail != MARKER_DETAIL_NONE)
@@ -586,6 +603,31 @@ const struct marker *classifier_why(const struct classifier *cls, uint32_t state
     load_state(cls, state, cls->scratch_parent);
     uint32_t number = deciding_marker(cls->scratch_parent, fallback);
     return number ? &cls->set.markers.items[number - 1] : NULL;
+}
+
+struct classifier_reason classifier_explain(struct classifier *cls, const uint32_t *frame_classes,
+                                            size_t count, uint32_t fallback)
+{
+    struct classifier_reason reason = {0};
+    struct stack_state *state = cls->scratch_state;
+    memset(state, 0, cls->state_bytes);
+    for (size_t i = 0; i < count; i++)
+        push_frame(cls, state, frame_classes[i]);
+    uint32_t number = deciding_marker(state, fallback);
+    if (!number)
+        return reason;
+    reason.decided = marker_at(cls, number);
+    uint16_t by = state_details(state)[reason.decided->phase];
+    if (by && reason.decided->rule != MARKER_MODULE)
+        reason.detail = marker_at(cls, by);
+    memset(state, 0, cls->state_bytes);
+    cls->ignored = number;
+    for (size_t i = 0; i < count; i++)
+        push_frame(cls, state, frame_classes[i]);
+    cls->ignored = 0;
+    uint32_t next = deciding_marker(state, fallback == number ? 0 : fallback);
+    reason.runner_up = next ? marker_at(cls, next) : NULL;
+    return reason;
 }
 
 uint32_t classifier_bucket_count(const struct classifier *cls)

@@ -94,6 +94,15 @@ struct phase_bucket classifier_phase(const struct classifier *cls, uint32_t phas
 /* Which marker decides a state: for `probe` and tests; NULL when none does. */
 const struct marker *classifier_why(const struct classifier *cls, uint32_t state, uint32_t fallback);
 
+/* Why a stack means what it means, for people: the marker that decides, the one that named the detail, and the one that
+ * would decide if the first did not exist. Members are NULL where there is none. */
+struct classifier_reason {
+    const struct marker *decided, *runner_up, *detail;
+};
+/* The frames' classes, outermost first; not memoised. */
+struct classifier_reason classifier_explain(struct classifier *cls, const uint32_t *frame_classes,
+                                            size_t count, uint32_t fallback);
+
 void classifier_close(struct classifier **cls);
 
 #endif
