@@ -104,6 +104,22 @@ static uint64_t active_of(const struct interval_nest *nest, const struct nest_it
     return active < wall ? active : wall;
 }
 
+static uint64_t self_of(const struct nest_item *item, uint64_t active_ns)
+{
+    if (item->self_ns != PROFILE_UNKNOWN)
+        return item->self_ns < active_ns ? item->self_ns : active_ns;
+    return active_ns - (item->children_ns < active_ns ? item->children_ns : active_ns);
+}
+
+/* What an interval's parent is without. Where children were picked on their own, one that is there may stand for others
+ * that lie outside of this parent, and others that were not picked may lie between: only self times add up. */
+static uint64_t taken_from_parent(const struct nest_item *item, uint64_t active_ns)
+{
+    if (item->self_ns == PROFILE_UNKNOWN)
+        return active_ns;
+    return add_capped(times_capped(self_of(item, active_ns), item->weight), item->children_ns);
+}
+
 /* Tells the sink of an interval; of a complete one with what its children left to it. */
 static int tell(struct interval_nest *nest, const struct nest_item *item, uint32_t depth,
                 int64_t end_ns, uint64_t active_ns, bool is_complete)
@@ -115,7 +131,7 @@ static int tell(struct interval_nest *nest, const struct nest_item *item, uint32
     if (!nest->sink->ops->interval)
         return LAM_OK;
     const struct nest_args *args = item->args ? &nest->args.items[item->args - 1] : NULL;
-    uint64_t self_ns = active_ns - (item->children_ns < active_ns ? item->children_ns : active_ns);
+    uint64_t self_ns = self_of(item, active_ns);
     struct profile_interval out = {
         .process = nest->process,
         .thread = item->thread,
@@ -192,7 +208,7 @@ static int chain_pop(struct interval_nest *nest, struct nest_chain *chain, int64
     struct nest_item *parent = top_of(chain);
     if (parent) {
         parent->children += item.weight;
-        parent->children_ns = add_capped(parent->children_ns, times_capped(active_ns, item.weight));
+        parent->children_ns = add_capped(parent->children_ns, taken_from_parent(&item, active_ns));
     }
     int rc = is_start_order(nest)
                  ? LAM_OK
@@ -290,6 +306,25 @@ static int place_empty(struct interval_nest *nest, struct nest_item *item)
     return rc < 0 ? rc : tell_alone(nest, chain, item);
 }
 
+/* The folds in the innermost interval of a chain. */
+static int tell_folds(struct interval_nest *nest, struct nest_chain *chain)
+{
+    struct nest_item *parent = top_of(chain);
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && i < parent->fold_count; i++) {
+        struct profile_fold fold = parent->folds[i];
+        uint32_t path;
+        parent->children = add_capped(parent->children, fold.count);
+        parent->children_ns = add_capped(parent->children_ns, fold.self_ns);
+        if (has_ancestor(chain, fold.label))
+            fold.total_ns = 0; /* of outermost calls only */
+        rc = interval_paths_step(nest->paths, nest->sink, parent->path, fold.label, &path);
+        if (rc >= 0)
+            rc = interval_nest_fold_at(nest, &fold, path);
+    }
+    return rc;
+}
+
 /* It leaves at once in the order of starts; else it waits for its end. */
 static int place_on(struct interval_nest *nest, struct nest_chain *chain, struct nest_item *item)
 {
@@ -304,7 +339,9 @@ static int place_on(struct interval_nest *nest, struct nest_chain *chain, struct
         free_args(nest, item->args);
         item->args = 0;
     }
-    return rc < 0 ? rc : chain_push(chain, item);
+    if (rc >= 0)
+        rc = chain_push(chain, item);
+    return rc < 0 || !item->fold_count ? rc : tell_folds(nest, chain);
 }
 
 static int place(struct interval_nest *nest, struct nest_item *item)
@@ -367,10 +404,19 @@ static int tell_detached(struct interval_nest *nest, struct nest_item *item)
 
 int interval_nest_add(struct interval_nest *nest, const struct profile_interval *in)
 {
+    return interval_nest_add_folded(nest, in, NULL, 0);
+}
+
+int interval_nest_add_folded(struct interval_nest *nest, const struct profile_interval *in,
+                             const struct profile_fold *folds, size_t fold_count)
+{
     struct nest_item item = {
         .start_ns = in->start_ns,
         .end_ns = in->end_ns,
         .active_ns = in->active_ns,
+        .self_ns = in->self_ns,
+        .folds = folds,
+        .fold_count = fold_count,
         .label = in->label,
         .weight = in->weight ? in->weight : 1,
         .flags = in->flags &
@@ -436,39 +482,8 @@ int interval_nest_fold_at(struct interval_nest *nest, const struct profile_fold 
     out.process = nest->process;
     out.track = nest->track;
     out.path = path;
-    if (out.at_ns > nest->last_ns)
-        nest->last_ns = out.at_ns;
     nest->totals.folds++;
     return nest->sink->ops->fold ? nest->sink->ops->fold(nest->sink->ctx, &out) : LAM_OK;
-}
-
-/* Of all that is under way the one that began last. */
-static struct nest_chain *innermost(struct interval_nest *nest)
-{
-    struct nest_chain *best = NULL;
-    for (size_t i = 0; i < nest->chain_count; i++) {
-        struct nest_chain *chain = &nest->chains.items[i];
-        if (chain->items.count && (!best || top_of(chain)->start_ns >= top_of(best)->start_ns))
-            best = chain;
-    }
-    return best;
-}
-
-int interval_nest_fold(struct interval_nest *nest, const struct profile_fold *in)
-{
-    int rc = settle(nest, in->at_ns);
-    if (rc >= 0 && in->at_ns > INT64_MIN)
-        rc = pop_ended(nest, in->at_ns - 1);
-    struct nest_chain *chain = innermost(nest);
-    if (chain) {
-        struct nest_item *parent = top_of(chain);
-        parent->children = add_capped(parent->children, in->count);
-        parent->children_ns = add_capped(parent->children_ns, in->total_ns);
-    }
-    uint32_t path = 0;
-    if (rc >= 0)
-        rc = interval_paths_step(nest->paths, nest->sink, path_of_top(chain), in->label, &path);
-    return rc < 0 ? rc : interval_nest_fold_at(nest, in, path);
 }
 
 int interval_nest_leave(struct interval_nest *nest, int64_t at_ns)

@@ -50,7 +50,10 @@ struct nest_item {
     int64_t start_ns, end_ns;
     uint64_t away_ns;   /* of the lane, when it began */
     uint64_t active_ns; /* as given; PROFILE_UNKNOWN: from the lane's absences */
+    uint64_t self_ns;   /* as given; PROFILE_UNKNOWN: active without children_ns */
     uint64_t children_ns, children;
+    const struct profile_fold *folds;
+    size_t fold_count;
     uint32_t label, path, weight, flags;
     uint32_t thread, end_thread;
     uint32_t args;     /* index + 1 in the nest's args; 0: none */
@@ -99,20 +102,23 @@ void interval_nest_free(struct interval_nest *nest);
 
 /* The next interval. Taken from *in: thread, end_thread, label, start_ns, end_ns, weight, args and
  *  active_ns   PROFILE_UNKNOWN: wall without the lane's absences
+ *  self_ns     PROFILE_UNKNOWN: active without the children. Known where its children were picked on their own: then what
+ *              it stands for, weight times self, and not its active time, is what its parent is without
  *  flags       OPEN: end_ns is INTERVAL_NEST_OPEN, or the last time of the lane; DETACHED; BACKWARD. An end before the start
  *              is made BACKWARD here.
  * For a sink with PROFILE_ORDER_START active_ns must be known unless the lane is never away, and the end always.
  * A start before the last one is moved up to it, and counted. LAM_OK, LAM_E_NOMEM or the sink's code. */
 int interval_nest_add(struct interval_nest *nest, const struct profile_interval *in);
 
+/* The same with calls in it that were not stored: they are pushed once its path is known, and its self time is without
+ * theirs. folds must live until the lane is finished; of each, process, track and path are filled in here. */
+int interval_nest_add_folded(struct interval_nest *nest, const struct profile_interval *in,
+                             const struct profile_fold *folds, size_t fold_count);
+
 /* An instant, an integer: pushed at its place. */
 int interval_nest_instant(struct interval_nest *nest, const struct profile_instant *in);
 
-/* Calls that were not stored: children of the innermost interval that began at or before `in->at_ns` and did not end before
- * it. Its path is found here. */
-int interval_nest_fold(struct interval_nest *nest, const struct profile_fold *in);
-
-/* The same below a path that is known (of a tree of calls); nobody's children. */
+/* Calls that were not stored, and no interval around them is known: below a path. */
 int interval_nest_fold_at(struct interval_nest *nest, const struct profile_fold *in, uint32_t path);
 
 /* The lane goes away (its track is switched out) and returns. Twice the same is once. */

@@ -81,18 +81,25 @@ static void load_page_header(const struct stream_file *file, uint64_t offset, st
         stream_fields_swap(stream_page_fields, stream_page_field_count, page);
 }
 
+static bool is_known_kind(uint8_t kind)
+{
+    return (kind >= STREAM_PAGE_META && kind <= STREAM_PAGE_MODULES) ||
+           (kind >= STREAM_PAGE_EVENTS && kind <= STREAM_PAGE_TREE);
+}
+
 /* Keeps a page, or counts why not. */
 static int take_page(struct stream_file *file, const struct stream_page *page, uint64_t body_offset,
                      uint32_t body_bytes, uint32_t packed_bytes)
 {
     if (page->kind == STREAM_PAGE_VOID)
         return LAM_OK;
-    if (page->kind < STREAM_PAGE_META || page->kind > STREAM_PAGE_VOID) {
+    if (!is_known_kind(page->kind)) {
         stream_faults_add(&file->faults, STREAM_DAMAGE_UNKNOWN_PAGES, page->self_offset, 1);
         return LAM_OK;
     }
     bool is_chunk = page->kind == STREAM_PAGE_STACKS;
-    if (is_chunk && page->size_bytes != stream_chunk_bytes(page->sequence)) {
+    bool is_numbered = is_chunk || page->kind == STREAM_PAGE_TREE;
+    if (is_numbered && page->size_bytes != stream_chunk_bytes(page->sequence)) {
         stream_faults_add(&file->faults, STREAM_DAMAGE_PAGES, page->self_offset, 1);
         return LAM_OK;
     }
@@ -233,7 +240,10 @@ static void sort_pages(struct stream_file *file)
             continue;
         }
         uint32_t due = same_writer ? before->sequence + 1 : 0;
-        if (page->sequence > due)
+        /* A flight recorder uses its oldest pages again: what is gone is counted in the header. */
+        bool may_be_gone =
+            page->kind == STREAM_PAGE_EVENTS && (file->header.flags & STREAM_FLAG_FLIGHT);
+        if (page->sequence > due && !may_be_gone)
             stream_faults_add(&holes, STREAM_DAMAGE_GAPS, page->self_offset, page->sequence - due);
         file->pages.items[kept++] = *page;
     }

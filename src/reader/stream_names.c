@@ -207,9 +207,10 @@ const char *stream_damage_text(uint32_t damage)
 }
 
 static const char *const page_kinds[] = {
-    [STREAM_PAGE_META] = "meta",     [STREAM_PAGE_SAMPLES] = "samples",
-    [STREAM_PAGE_STACKS] = "stacks", [STREAM_PAGE_MODULES] = "modules",
-    [STREAM_PAGE_VOID] = "void",
+    [STREAM_PAGE_META] = "meta",       [STREAM_PAGE_SAMPLES] = "samples",
+    [STREAM_PAGE_STACKS] = "stacks",   [STREAM_PAGE_MODULES] = "modules",
+    [STREAM_PAGE_VOID] = "void",       [STREAM_PAGE_EVENTS] = "events",
+    [STREAM_PAGE_RECORDS] = "records", [STREAM_PAGE_TREE] = "tree",
 };
 
 const char *stream_page_kind_name(uint32_t kind)
@@ -235,4 +236,44 @@ static const char *const clocks[] = {
 const char *stream_clock_name(uint32_t clock)
 {
     return NAME_OF(clocks, clock);
+}
+
+static const char *const measures[] = {
+    [STREAM_MEASURE_TICKS] = "ticks",
+    [STREAM_MEASURE_CPU_TIME] = "cpu_time",
+    [STREAM_MEASURE_INSTRUCTIONS] = "instructions",
+    [STREAM_MEASURE_INSTRUCTIONS_MINUS_IRQS] = "instructions_minus_irqs",
+    [STREAM_MEASURE_CYCLES] = "cycles",
+};
+
+const char *stream_measure_name(uint32_t measure)
+{
+    return NAME_OF(measures, measure);
+}
+
+static const char *const slot_codes[] = {
+    [STREAM_SLOT_NONE] = "none",
+    [STREAM_SLOT_OWNER] = "owner",
+    [STREAM_SLOT_BASE] = "base",
+    [STREAM_SLOT_END] = "end",
+    [STREAM_SLOT_PAUSE] = "pause",
+    [STREAM_SLOT_RESUME] = "resume",
+    [STREAM_SLOT_TRACK_SWITCH] = "track_switch",
+    [STREAM_SLOT_TRACK_END] = "track_end",
+    [STREAM_SLOT_FOLD] = "fold",
+    [STREAM_SLOT_KIND] = "kind",
+    [STREAM_SLOT_ARG] = "arg",
+    [STREAM_SLOT_TEXT] = "text",
+    [STREAM_SLOT_VALUE] = "value",
+    [STREAM_SLOT_SELF] = "self",
+    [STREAM_SLOT_COUNTER] = "counter",
+    [STREAM_SLOT_COUNT] = "count",
+    [STREAM_SLOT_TOTAL] = "total",
+};
+
+const char *stream_slot_code_name(uint32_t code)
+{
+    if (code >= STREAM_SLOT_KIND_MIN && code <= STREAM_SLOT_KIND_ELSEWHERE)
+        return "event";
+    return NAME_OF(slot_codes, code);
 }

@@ -129,6 +129,57 @@ static const struct stream_field notice_fields[] = {
     FIELD(stream_rec_notice, value),
 };
 
+static const struct stream_field string_fields[] = {
+    FIELD(stream_rec_string, total_bytes),
+    FIELD(stream_rec_string, offset),
+    FIELD(stream_rec_string, piece_bytes),
+    SPARE(stream_rec_string, reserved),
+};
+static const struct stream_text_field string_texts[] = {{"piece", 2}};
+
+static const struct stream_field composed_fields[] = {
+    FIELD(stream_rec_composed, count),
+    FIELD(stream_rec_composed, flags),
+};
+
+static const struct stream_field kind_fields[] = {
+    FIELD(stream_rec_kind, name),   FIELD(stream_rec_kind, label), FIELD(stream_rec_kind, space),
+    FIELD(stream_rec_kind, weight), FIELD(stream_rec_kind, flags), SPARE(stream_rec_kind, reserved),
+};
+
+static const struct stream_field names_fields[] = {
+    FIELD(stream_rec_names, count),
+    FIELD(stream_rec_names, text_bytes),
+};
+
+static const struct stream_field map_fields[] = {
+    FIELD(stream_rec_map, count),
+    SPARE(stream_rec_map, reserved),
+};
+
+static const struct stream_field track_fields[] = {
+    FIELD(stream_rec_track, ticks),
+    FIELD(stream_rec_track, name),
+    SPARE(stream_rec_track, reserved),
+};
+
+static const struct stream_field counter_fields[] = {
+    FIELD(stream_rec_counter, name),
+    FIELD(stream_rec_counter, measure),
+};
+
+static const struct stream_field policy_fields[] = {
+    FIELD(stream_rec_policy, ticks),      FIELD(stream_rec_policy, threshold),
+    FIELD(stream_rec_policy, auto_bytes), FIELD(stream_rec_policy, tree_bytes),
+    FIELD(stream_rec_policy, one_in),     FIELD(stream_rec_policy, thread),
+};
+
+static const struct stream_field settings_fields[] = {
+    FIELD(stream_rec_settings, text_bytes),
+    SPARE(stream_rec_settings, reserved),
+};
+static const struct stream_text_field settings_texts[] = {{"text", 0}};
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define ROW(TYPE, type, aux, fields) \
     [STREAM_REC_##TYPE] = {          \
@@ -158,6 +209,15 @@ static const struct stream_record_row rows[] = {
     ROW_TEXT(MODULE, stream_rec_module, "module", module_fields, module_texts),
     ROW(EPOCH, stream_rec_epoch, "epoch", epoch_fields),
     ROW(NOTICE, stream_rec_notice, "notice", notice_fields),
+    ROW_TEXT(STRING, stream_rec_string, "string", string_fields, string_texts),
+    ROW(COMPOSED, stream_rec_composed, "string", composed_fields),
+    ROW(KIND, stream_rec_kind, "kind", kind_fields),
+    ROW(NAMES, stream_rec_names, "space", names_fields),
+    ROW(MAP, stream_rec_map, "space", map_fields),
+    ROW(TRACK, stream_rec_track, "track", track_fields),
+    ROW(COUNTER, stream_rec_counter, "counter", counter_fields),
+    ROW(POLICY, stream_rec_policy, "policy", policy_fields),
+    ROW_TEXT(SETTINGS, stream_rec_settings, NULL, settings_fields, settings_texts),
 };
 
 const struct stream_record_row *stream_record_row(uint32_t type)
@@ -173,7 +233,8 @@ const struct stream_field stream_header_fields[] = {
     FIELD(stream_header, start_ticks),   FIELD(stream_header, start_mono_ns),
     FIELD(stream_header, start_wall_ns), FIELD(stream_header, pid),
     FIELD(stream_header, ppid),          FIELD(stream_header, kernel_start),
-    FIELD(stream_header, session_id),    FIELD(stream_header, next_offset),
+    FIELD(stream_header, session_id),    FIELDS(stream_header, counts),
+    FIELD(stream_header, next_offset),   FIELD(stream_header, measure),
     FIELDS(stream_header, lost),         FIELDS(stream_header, damage),
 };
 const uint32_t stream_header_field_count = COUNT(stream_header_fields);

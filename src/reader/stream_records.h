@@ -23,6 +23,15 @@ union stream_body {
     struct stream_rec_module module;
     struct stream_rec_epoch epoch;
     struct stream_rec_notice notice;
+    struct stream_rec_string string;
+    struct stream_rec_composed composed;
+    struct stream_rec_kind kind;
+    struct stream_rec_names names;
+    struct stream_rec_map map;
+    struct stream_rec_track track;
+    struct stream_rec_counter counter;
+    struct stream_rec_policy policy;
+    struct stream_rec_settings settings;
 };
 
 struct stream_field {

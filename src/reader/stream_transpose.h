@@ -13,9 +13,18 @@
 /* Bytes of a record in pages of this kind; 0: they are of any size, and are never transposed. */
 static inline uint32_t stream_record_width(uint8_t kind)
 {
-    if (kind == STREAM_PAGE_SAMPLES)
+    switch (kind) {
+    case STREAM_PAGE_SAMPLES:
         return (uint32_t)sizeof(struct stream_sample);
-    return kind == STREAM_PAGE_STACKS ? (uint32_t)sizeof(struct stream_node) : 0;
+    case STREAM_PAGE_STACKS:
+        return (uint32_t)sizeof(struct stream_node);
+    case STREAM_PAGE_EVENTS:
+        return (uint32_t)sizeof(struct stream_slot);
+    case STREAM_PAGE_TREE:
+        return (uint32_t)sizeof(struct stream_tree_node);
+    default:
+        return 0;
+    }
 }
 
 /* What does not fill a record stays at the end. */

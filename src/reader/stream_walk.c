@@ -118,6 +118,8 @@ static bool decode_body(const struct stream_walk *walk, uint32_t at, uint32_t bo
             (struct stream_text){(const char *)walk->body + at + text_at, (size_t)length};
         text_at += length;
     }
+    record->tail = (struct stream_text){(const char *)walk->body + at + text_at,
+                                        (size_t)(body_bytes - text_at)};
     return true;
 }
 

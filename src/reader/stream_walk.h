@@ -42,6 +42,7 @@ struct stream_record_view {
     const struct stream_record_row *row; /* NULL: a type that this reader does not know; then there is no body */
     union stream_body body;
     struct stream_text text[STREAM_RECORD_TEXTS]; /* as many as the row names; valid until the next call */
+    struct stream_text tail; /* what follows the fixed part and the texts, with the padding; in the file's byte order */
 };
 
 /* 1 and the next record; 0 at the end of the span; LAM_E_NOMEM. */
