@@ -100,6 +100,9 @@ def check_messages(directory, recording):
         (2, ["view", "--format", "xml", recording], b"xml"),
         (2, ["view", "--from", "soon", recording], b"--from"),
         (2, ["view", "--raw", "--pid", "1", recording], b"--raw"),
+        (2, ["view", "--raw", "--phases", recording], b"--phases"),
+        (2, ["view", "--raw", "--depth", "8", recording], b"--depth"),
+        (2, ["view", "--raw", "--no-stacks", recording], b"--no-stacks"),
         (1, ["view", os.path.join(directory, "none")], b"none"),
         (1, ["view", directory], b"no recording"),
         (1, ["view", "/etc/passwd"], b"not a Lamella stream"),
@@ -116,6 +119,13 @@ def check_messages(directory, recording):
         check(len(done.stderr.splitlines()) == 1 or args in ([], ["view"]) or b"--help" in done.stderr,
               f"{args}: one line, not {done.stderr!r}")
         check(b"\x1b" not in done.stderr, f"{args}: raw control bytes in the message")
+    nothing = (["--label", "no such function"], ["--process", "no such program"], ["--thread", "no such thread"],
+               ["--from", "1e6", "--show", "samples"])
+    for args in nothing:
+        for kind in ("text", "json"):
+            done = run("view", "--format", kind, *args, recording)
+            check(done.returncode == 0 and b"matches" in done.stderr, f"{args}: {done.returncode}, {done.stderr!r}")
+    check(run("view", "--label", "main", "--process", "sh", recording).stderr == b"", "nothing is said when there is something")
     for args in (["--help"], ["--version"], ["view", "--help"], ["help"]):
         done = run(*args)
         check(done.returncode == 0 and done.stdout and not done.stderr, f"{args}")

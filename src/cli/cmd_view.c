@@ -15,12 +15,15 @@
 #include "input/read_recording.h"
 #include "output/write_view.h"
 
+enum { DEPTH_DEFAULT = 8 };
+
 struct view_settings {
     struct view_options view;
     int format;
     bool is_raw;
     bool has_phases;
-    uint64_t depth;
+    bool has_filter;
+    uint64_t depth; /* UINT64_MAX: not given */
 };
 
 static const char *const formats[] = {"text", "json", NULL};
@@ -80,8 +83,9 @@ static int view_raw(const char *path, bool is_json, struct byteout *out, struct 
     return rc;
 }
 
-static int view_recording(const char *path, const struct view_options *options, struct byteout *out,
-                          struct lam_error *err)
+/* *found: whether anything was printed that the filters chose. */
+static int view_recording(const char *path, const struct view_options *options, bool *found,
+                          struct byteout *out, struct lam_error *err)
 {
     struct symbols *symbols = NULL;
     struct lam_error cause = LAM_ERROR_INIT;
@@ -93,6 +97,7 @@ static int view_recording(const char *path, const struct view_options *options, 
     if (rc >= 0) {
         struct profile_sink sink = write_view_sink(view);
         rc = read_recording(path, &sink, err);
+        *found = write_view_found(view) > 0;
     }
     write_view_close(&view);
     symbols_close(&symbols);
@@ -110,10 +115,11 @@ static int run_view(const struct view_settings *set, const char *path)
     byteout_init_fd(out, STDOUT_FILENO);
     recording_make_ready(path);
     struct view_options view = set->view;
+    bool found = true;
     int rc = set->has_phases && !set->is_raw ? classifier_open(&view.cls, NULL, &err) : LAM_OK;
     if (rc == LAM_OK)
         rc = set->is_raw ? view_raw(path, view.is_json, out, &err)
-                         : view_recording(path, &view, out, &err);
+                         : view_recording(path, &view, &found, out, &err);
     classifier_close(&view.cls);
     bool is_reading_wrong = rc < 0 && !out->failed;
     int flushed = byteout_flush(out, "standard output", &err);
@@ -121,15 +127,32 @@ static int run_view(const struct view_settings *set, const char *path)
     mem_free(out);
     if (is_pipe_closed)
         return EXIT_DONE; /* `lamella view x | head` has seen enough */
-    if (!is_reading_wrong && flushed >= 0)
-        return EXIT_DONE;
-    launcher_say("%s", err.msg);
-    return EXIT_FAILED;
+    if (is_reading_wrong || flushed < 0) {
+        launcher_say("%s", err.msg);
+        return EXIT_FAILED;
+    }
+    if (!found)
+        launcher_say("%s: nothing in it %s", path,
+                     set->has_filter ? "matches what was asked for" : "to show");
+    return EXIT_DONE;
+}
+
+/* What --raw does not look at must not be given with it. */
+static int check_raw(const struct view_settings *set, struct lam_error *err)
+{
+    if (set->has_filter)
+        return lam_error_set(err, LAM_E_USAGE, "--raw prints whole files and takes no filter");
+    if (set->has_phases || set->view.hides_stacks || set->depth != UINT64_MAX)
+        return lam_error_set(err, LAM_E_USAGE,
+                             "--raw prints records as they are: --phases, --no-stacks and --depth "
+                             "say nothing to it");
+    return LAM_OK;
 }
 
 int cmd_view(int argc, char **argv)
 {
-    struct view_settings set = {.view = {.from_s = (double)NAN, .to_s = (double)NAN}, .depth = 8};
+    struct view_settings set = {.view = {.from_s = (double)NAN, .to_s = (double)NAN},
+                                .depth = UINT64_MAX};
     const struct option_row rows[] = {
         {"process", 'p', "PID|NAME",
          "only processes with this pid, or with NAME in their program's name", OPTION_TEXT,
@@ -172,11 +195,13 @@ int cmd_view(int argc, char **argv)
     struct lam_error err = LAM_ERROR_INIT;
     int rc = options_parse(&spec, argc, argv, &operands, &err);
     const struct view_options *view = &set.view;
-    bool has_filter = view->process || view->thread || view->label || view->hides_processes ||
-                      view->hides_threads || view->hides_samples || view->hides_waits ||
-                      !isnan(view->from_s) || !isnan(view->to_s);
-    if (rc == LAM_OK && set.is_raw && has_filter)
-        rc = lam_error_set(&err, LAM_E_USAGE, "--raw prints whole files and takes no filter");
+    set.has_filter = view->process || view->thread || view->label || view->hides_processes ||
+                     view->hides_threads || view->hides_samples || view->hides_waits ||
+                     !isnan(view->from_s) || !isnan(view->to_s);
+    if (rc == LAM_OK && set.is_raw)
+        rc = check_raw(&set, &err);
+    if (set.depth == UINT64_MAX)
+        set.depth = DEPTH_DEFAULT;
     if (rc == LAM_OK && set.depth > UINT32_MAX)
         rc = lam_error_set(&err, LAM_E_USAGE, "--depth is too large");
     if (rc != LAM_OK) {

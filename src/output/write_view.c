@@ -57,12 +57,22 @@ struct view {
     const char *exe; /* of the process at hand */
     struct symbol_names names;
     struct stack_states states; /* with a classifier only */
+    uint64_t found;             /* write_view_found() */
 };
 
 /* ---- one line ---- */
 
+/* Lines that stand around what a filter chooses, and so are no answer to it. */
+static bool is_frame_line(const struct view *view, const char *type)
+{
+    if (strncmp(type, "session", 7) == 0)
+        return true;
+    return view->options.thread && strncmp(type, "process", 7) == 0;
+}
+
 static void begin(struct view *view, const char *type)
 {
+    view->found += !is_frame_line(view, type);
     if (view->options.is_json) {
         json_writer_init(&view->json, view->out, 0);
         json_put_object(&view->json);
@@ -749,6 +759,11 @@ int write_view_open(struct view **view, const struct view_options *options, stru
 struct profile_sink write_view_sink(struct view *view)
 {
     return (struct profile_sink){.ctx = view, .ops = &view_ops};
+}
+
+uint64_t write_view_found(const struct view *view)
+{
+    return view->found;
 }
 
 void write_view_close(struct view **view)

@@ -33,6 +33,10 @@ int write_view_open(struct view **view, const struct view_options *options, stru
 /* Valid as long as the view. A failed output shows at byteout_flush(). */
 struct profile_sink write_view_sink(struct view *view);
 
+/* How many items were printed that a filter chooses: with a thread or label wanted those of threads, else all but the
+ * session's own. */
+uint64_t write_view_found(const struct view *view);
+
 void write_view_close(struct view **view); /* NULL and *view NULL are fine */
 
 /* What one stream file holds, record by record with offsets in the file as recorded, nothing joined or converted. Damage is
