@@ -1,9 +1,16 @@
 #include "input/read_profdata.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/memory.h"
+#include "input/profdata_metadata.h"
+#include "input/profdata_walk.h"
+#include "reader/stream_file.h"
 
 bool profdata_is_magic(const void *bytes, size_t size)
 {
@@ -23,10 +30,405 @@ bool read_profdata_probe(const char *path)
     return is_profile;
 }
 
+struct source {
+    char *path;
+    struct profdata_metadata meta;
+};
+
+struct reading {
+    const struct profile_sink *sink;
+    LAM_ARRAY(struct source) sources; /* readable ones, by start */
+    uint64_t start_unix_ns;           /* of the earliest */
+    struct pool *pool;
+    struct profdata_labels labels;
+    struct interval_paths paths;
+    uint32_t processes, threads; /* ids given so far */
+    struct profile_session_end totals;
+    struct lam_error first_error; /* of a file that cannot be read at all */
+};
+
+/* ---- which files there are ---- */
+
+static void note_unreadable(struct reading *reading, const struct lam_error *err)
+{
+    if (reading->totals.unreadable_streams++ == 0)
+        reading->first_error = *err;
+    if (!reading->totals.first_damage[0])
+        memcpy(reading->totals.first_damage, err->msg, sizeof err->msg);
+}
+
+/* Nothing in it, and something wrong with it: that is no empty profile. */
+static int check_events(const struct profdata_file *file, struct lam_error *err)
+{
+    if (profdata_event_count(file) > 0 || file->faults.count == 0)
+        return LAM_OK;
+    return lam_error_at(err, file->faults.code, file->faults.offset, "%s", file->faults.first);
+}
+
+/* Looks at a file's metadata. A file that cannot be read is counted; only a lack of memory ends the search. */
+static int add_file(struct reading *reading, const char *path)
+{
+    struct lam_error err = LAM_ERROR_INIT;
+    struct profdata_file file;
+    struct source source = {.path = mem_strdup(path)};
+    if (!source.path)
+        return LAM_E_NOMEM;
+    int rc = profdata_open(&file, path, &err);
+    if (rc >= 0) {
+        struct profdata_strings strings;
+        rc = check_events(&file, &err);
+        profdata_strings_peek(&strings, &file);
+        if (rc >= 0)
+            rc = profdata_metadata_read(&source.meta, &strings);
+        profdata_strings_close(&strings);
+        profdata_close(&file);
+    }
+    if (rc >= 0)
+        rc = array_push(&reading->sources, source);
+    if (rc >= 0)
+        return LAM_OK;
+    profdata_metadata_free(&source.meta);
+    mem_free(source.path);
+    if (rc == LAM_E_NOMEM)
+        return rc;
+    note_unreadable(reading, &err);
+    return LAM_OK;
+}
+
+static int add_dir(struct reading *reading, const char *path, struct lam_error *err)
+{
+    struct dir_entries entries = {0};
+    int rc = dir_list(path, &entries, err);
+    for (size_t i = 0; rc >= 0 && i < entries.count; i++) {
+        char *file = path_join(path, entries.items[i].name);
+        if (!file)
+            rc = LAM_E_NOMEM;
+        else if (!path_is_dir(file) &&
+                 (text_ends_with(file, ".mm_profdata") || read_profdata_probe(file)))
+            rc = add_file(reading, file);
+        mem_free(file);
+    }
+    dir_entries_free(&entries);
+    return rc;
+}
+
+/* Those of an unknown start come last. */
+static int compare_sources(const void *left, const void *right)
+{
+    const struct source *a = left, *b = right;
+    uint64_t a_ns = a->meta.start_unix_ns, b_ns = b->meta.start_unix_ns;
+    if (a_ns != b_ns)
+        return a_ns - 1 < b_ns - 1 ? -1 : 1; /* 0 becomes the largest */
+    return strcmp(a->path, b->path);
+}
+
+static int check_measures(const struct reading *reading, struct lam_error *err)
+{
+    const struct source *first = reading->sources.items;
+    for (size_t i = 1; i < reading->sources.count; i++) {
+        const struct source *source = &reading->sources.items[i];
+        if (strcmp(strbuf_text(&source->meta.counter), strbuf_text(&first->meta.counter)) != 0 &&
+            (source->meta.measure != first->meta.measure ||
+             source->meta.measure == PROFILE_MEASURE_OTHER))
+            return lam_error_set(err, LAM_E_UNSUPPORTED,
+                                 "%s counts %s and %s counts %s: they cannot be read as one",
+                                 first->path, strbuf_text(&first->meta.counter), source->path,
+                                 strbuf_text(&source->meta.counter));
+    }
+    return LAM_OK;
+}
+
+static int gather(struct reading *reading, const char *const *paths, size_t count,
+                  struct lam_error *err)
+{
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && i < count; i++)
+        rc = path_is_dir(paths[i]) ? add_dir(reading, paths[i], err) : add_file(reading, paths[i]);
+    if (rc < 0)
+        return rc;
+    if (reading->sources.count == 0 && reading->totals.unreadable_streams > 0) {
+        if (err)
+            *err = reading->first_error;
+        return reading->first_error.code;
+    }
+    if (reading->sources.count == 0)
+        return lam_error_set(err, LAM_E_NOTFOUND, "%s: no self-profile in it", count ? paths[0] : "");
+    array_sort(&reading->sources, compare_sources);
+    reading->start_unix_ns = reading->sources.items[0].meta.start_unix_ns;
+    return check_measures(reading, err);
+}
+
+/* ---- what the sink is told around the events ---- */
+
+static int push_session(const struct reading *reading)
+{
+    const struct source *first = reading->sources.items;
+    if (!reading->sink->ops->session)
+        return LAM_OK;
+    char *directory = path_dir(first->path);
+    if (!directory)
+        return LAM_E_NOMEM;
+    struct profile_session session = {
+        .command = reading->sources.count == 1 ? strbuf_text(&first->meta.command) : "",
+        .directory = directory,
+        .started_at_unix_ns = (int64_t)reading->start_unix_ns,
+        .elapsed_ns = PROFILE_UNKNOWN,
+        .charged_cpu_ns = PROFILE_UNKNOWN,
+        .exit_code = -1,
+        .complete = true,
+        .has_intervals = true,
+        .measure = first->meta.measure,
+        .engine = STREAM_ENGINE_NONE,
+    };
+    int rc = reading->sink->ops->session(reading->sink->ctx, &session);
+    mem_free(directory);
+    return rc;
+}
+
+/* "libc" of "a/libc-0012345.mm_profdata". */
+static struct profile_text stem_of(const char *path)
+{
+    const char *name = path_name(path);
+    size_t size = strcspn(name, ".");
+    const char *dash = memrchr(name, '-', size);
+    return (struct profile_text){name, dash && dash > name ? (size_t)(dash - name) : size};
+}
+
+typedef LAM_ARRAY(struct profile_text) text_array;
+
+/* The program put a space behind each argument; one inside of them cannot be told apart. */
+static int split_command(const struct strbuf *command, text_array *argv)
+{
+    const char *at = strbuf_text(command);
+    int rc = LAM_OK;
+    while (rc >= 0 && *at) {
+        size_t size = strcspn(at, " ");
+        struct profile_text word = {at, size};
+        if (size)
+            rc = array_push(argv, word);
+        at += size + (at[size] == ' ');
+    }
+    return rc;
+}
+
+static int push_process(const struct reading *reading, const struct source *source,
+                        const struct profdata_walk *walk)
+{
+    if (!reading->sink->ops->process)
+        return LAM_OK;
+    text_array argv = {0};
+    int rc = split_command(&source->meta.command, &argv);
+    struct profile_text crate = profdata_crate_name(&source->meta);
+    struct profile_process process = {
+        .process = walk->process,
+        .pid = source->meta.pid,
+        .start_ns = walk->zero_ns,
+        .agent_start_ns = walk->zero_ns,
+        .exe = argv.count ? argv.items[0] : (struct profile_text){"", 0},
+        .cwd = {"", 0},
+        .comm = crate.size ? crate : stem_of(source->path),
+        .argv = argv.items,
+        .argc = argv.count,
+        .stream = path_name(source->path),
+        .sampled = PROFILE_SAMPLED_NO,
+        .startup_cpu_ns = PROFILE_UNKNOWN,
+        .engine = STREAM_ENGINE_NONE,
+    };
+    if (rc >= 0)
+        rc = reading->sink->ops->process(reading->sink->ctx, &process);
+    array_free(&argv);
+    return rc;
+}
+
+static int push_threads(const struct reading *reading, const struct profdata_walk *walk)
+{
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && reading->sink->ops->thread && i < walk->threads->items.count; i++) {
+        const struct profdata_thread *found = &walk->threads->items.items[i];
+        struct profile_thread thread = {
+            .thread = walk->first_thread + (uint32_t)i,
+            .process = walk->process,
+            .tid = found->tid,
+            .start_ns = profdata_walk_time(walk, found->start),
+            .name = {"", 0},
+        };
+        rc = reading->sink->ops->thread(reading->sink->ctx, &thread);
+    }
+    return rc;
+}
+
+static int push_thread_ends(const struct reading *reading, const struct profdata_walk *walk)
+{
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && reading->sink->ops->thread_end && i < walk->threads->items.count;
+         i++) {
+        struct profile_thread_end end = {
+            .thread = walk->first_thread + (uint32_t)i,
+            .end_ns = profdata_walk_time(walk, walk->threads->items.items[i].end),
+            .cpu_ns = PROFILE_UNKNOWN,
+            .run_ns = PROFILE_UNKNOWN,
+            .core_wait_ns = PROFILE_UNKNOWN,
+            .handler_ns = PROFILE_UNKNOWN,
+        };
+        rc = reading->sink->ops->thread_end(reading->sink->ctx, &end);
+    }
+    return rc;
+}
+
+static int push_process_end(struct reading *reading, const struct profdata_walk *walk)
+{
+    const struct profdata_file *file = walk->file;
+    struct profile_session_end *totals = &reading->totals;
+    struct profile_process_end end = {
+        .process = walk->process,
+        .end_ns = walk->zero_ns,
+        .exit_code = -1,
+        .cpu_ns = PROFILE_UNKNOWN,
+        .tail_cpu_ns = PROFILE_UNKNOWN,
+        .is_damaged = file->faults.count > 0,
+        .clamped_times = walk->totals.clamped,
+    };
+    array_each(&walk->threads->items, thread)
+    {
+        int64_t end_ns = profdata_walk_time(walk, thread->end);
+        end.end_ns = end_ns > end.end_ns ? end_ns : end.end_ns;
+    }
+    end.damage[STREAM_DAMAGE_RECORDS] = file->faults.count;
+    totals->streams++;
+    totals->damaged_streams += file->faults.count > 0;
+    totals->damage[STREAM_DAMAGE_RECORDS] += file->faults.count;
+    totals->clamped_times += walk->totals.clamped;
+    totals->intervals += walk->totals.intervals;
+    totals->instants += walk->totals.instants;
+    totals->backward_intervals += walk->totals.backward;
+    totals->overlapping_intervals += walk->totals.overlapping;
+    if (file->faults.count && !totals->first_damage[0])
+        memcpy(totals->first_damage, file->faults.first, sizeof totals->first_damage);
+    return reading->sink->ops->process_end
+               ? reading->sink->ops->process_end(reading->sink->ctx, &end)
+               : LAM_OK;
+}
+
+/* ---- events ---- */
+
+static int walk_events(struct reading *reading, struct profdata_walk *walk)
+{
+    struct profdata_order order;
+    int rc = profdata_sort(walk->file, walk->threads, &order);
+    if (rc >= 0)
+        rc = reading->sink->wants.order == PROFILE_ORDER_START
+                 ? profdata_walk_forward(walk, &order)
+                 : profdata_walk_backward(walk, &order);
+    profdata_order_free(&order);
+    return rc;
+}
+
+static int push_file(struct reading *reading, const struct source *source, struct profdata_walk *walk)
+{
+    struct profdata_file *file = walk->file;
+    uint64_t size = file->streams[PROFDATA_EVENTS].size;
+    if (size > PROFDATA_HEADER_BYTES && (size - PROFDATA_HEADER_BYTES) % file->event_bytes != 0)
+        profdata_fault(file, LAM_E_TRUNCATED, profdata_offset_of(file, PROFDATA_EVENTS, size - 1),
+                       "the event data ends inside an event; the %llu before it are read",
+                       (unsigned long long)profdata_event_count(file));
+    int rc = profdata_look(file, reading->pool, walk->threads);
+    if (rc >= 0)
+        rc = push_process(reading, source, walk);
+    if (rc >= 0)
+        rc = push_threads(reading, walk);
+    if (rc >= 0)
+        rc = walk_events(reading, walk);
+    if (rc >= 0)
+        rc = push_thread_ends(reading, walk);
+    if (rc >= 0 && file_lost_pages() != file->lost_pages)
+        profdata_fault(file, LAM_E_TRUNCATED, file->size, "somebody cut the file while it was read");
+    if (rc >= 0)
+        rc = push_process_end(reading, walk);
+    reading->threads += (uint32_t)walk->threads->items.count;
+    return rc;
+}
+
+/* Times of different counters have no common zero. */
+static int64_t zero_of(const struct reading *reading, const struct source *source)
+{
+    if (source->meta.measure != PROFILE_MEASURE_TIME || !source->meta.start_unix_ns)
+        return 0;
+    return (int64_t)(source->meta.start_unix_ns - reading->start_unix_ns);
+}
+
+static int read_source(struct reading *reading, const struct source *source, struct lam_error *err)
+{
+    struct profdata_file file;
+    struct profdata_strings strings = {0};
+    struct profdata_threads threads = {.last_index = 0};
+    int rc = profdata_open(&file, source->path, err);
+    if (rc < 0)
+        return rc;
+    rc = profdata_strings_open(&strings, &file, &reading->labels.names, err);
+    if (rc >= 0) {
+        if (strings.metadata_address == PROFDATA_NO_ADDRESS || !source->meta.is_known)
+            profdata_fault(&file, LAM_E_CORRUPT, file.size,
+                           "the metadata is missing or broken: start, process and command line are "
+                           "not known");
+        struct profdata_walk walk = {
+            .sink = reading->sink,
+            .file = &file,
+            .strings = &strings,
+            .labels = &reading->labels,
+            .paths = &reading->paths,
+            .threads = &threads,
+            .process = ++reading->processes,
+            .first_thread = reading->threads + 1,
+            .zero_ns = zero_of(reading, source),
+        };
+        profdata_labels_next_file(&reading->labels);
+        rc = push_file(reading, source, &walk);
+        profdata_walk_free(&walk);
+    }
+    profdata_threads_free(&threads);
+    profdata_strings_close(&strings);
+    profdata_close(&file);
+    return rc;
+}
+
+static int read_all(struct reading *reading, struct lam_error *err)
+{
+    int rc = push_session(reading);
+    for (size_t i = 0; rc >= 0 && i < reading->sources.count; i++)
+        rc = read_source(reading, &reading->sources.items[i], err);
+    if (rc >= 0 && reading->sink->ops->session_end) {
+        reading->totals.unidentified_cpu_ns = PROFILE_UNKNOWN;
+        rc = reading->sink->ops->session_end(reading->sink->ctx, &reading->totals);
+    }
+    return rc;
+}
+
+static void free_reading(struct reading *reading)
+{
+    for (size_t i = 0; i < reading->sources.count; i++) {
+        profdata_metadata_free(&reading->sources.items[i].meta);
+        mem_free(reading->sources.items[i].path);
+    }
+    array_free(&reading->sources);
+    pool_close(&reading->pool);
+    profdata_labels_free(&reading->labels);
+    interval_paths_free(&reading->paths);
+}
+
 int read_profdata(const char *const *paths, size_t count, const struct profile_sink *sink,
                   struct lam_error *err)
 {
-    (void)sink;
-    return lam_error_set(err, LAM_E_UNSUPPORTED, "%s: self-profiles are not read by this version",
-                         count ? paths[0] : "");
+    struct lam_error own = LAM_ERROR_INIT;
+    struct reading reading = {.sink = sink, .labels = {.sink = sink}};
+    reading.first_error = own;
+    err = err ? err : &own;
+    int rc = pool_open(&reading.pool, 0, err);
+    if (rc >= 0)
+        rc = gather(&reading, paths, count, err);
+    if (rc >= 0)
+        rc = read_all(&reading, err);
+    if (rc < 0 && err->code >= 0) /* else it was said where it happened */
+        lam_error_set(err, rc, "%s: %s", count ? paths[0] : "", lam_code_text(rc));
+    free_reading(&reading);
+    return rc < 0 ? rc : LAM_OK;
 }

@@ -1,0 +1,231 @@
+#include "input/profdata_container.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "input/read_profdata.h"
+
+static const struct {
+    const char *magic, *name;
+} streams[PROFDATA_STREAMS] = {
+    [PROFDATA_EVENTS] = {"MMES", "event"},
+    [PROFDATA_STRINGS] = {"MMSD", "string"},
+    [PROFDATA_INDEX] = {"MMSI", "string index"},
+};
+
+void profdata_fault(struct profdata_file *file, int code, uint64_t offset, const char *fmt, ...)
+{
+    if (file->faults.count++ > 0)
+        return;
+    struct lam_error text = LAM_ERROR_INIT;
+    va_list args;
+    va_start(args, fmt);
+    lam_error_vset(&text, code, offset, fmt, args);
+    va_end(args);
+    lam_error_at(&text, code, offset, "%s: at byte %llu: %s", file->name,
+                 (unsigned long long)offset, text.msg);
+    file->faults.code = code;
+    file->faults.offset = offset;
+    memcpy(file->faults.first, text.msg, sizeof file->faults.first);
+}
+
+size_t profdata_extent_of(const struct profdata_extents *stream, uint64_t address)
+{
+    size_t low = 0, high = stream->extents.count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (stream->extents.items[middle].address <= address)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static uint64_t extent_end(const struct profdata_extents *stream, size_t extent)
+{
+    return extent + 1 < stream->extents.count ? stream->extents.items[extent + 1].address
+                                              : stream->size;
+}
+
+const uint8_t *profdata_at(const struct profdata_file *file, enum profdata_stream which,
+                           uint64_t address, uint64_t *left)
+{
+    const struct profdata_extents *stream = &file->streams[which];
+    *left = 0;
+    if (address >= stream->size)
+        return file->bytes;
+    size_t extent = profdata_extent_of(stream, address);
+    const struct profdata_extent *found = &stream->extents.items[extent];
+    *left = extent_end(stream, extent) - address;
+    return file->bytes + found->offset + (address - found->address);
+}
+
+uint64_t profdata_offset_of(const struct profdata_file *file, enum profdata_stream stream,
+                            uint64_t address)
+{
+    uint64_t left;
+    const uint8_t *at = profdata_at(file, stream, address, &left);
+    return left ? (uint64_t)(at - file->bytes) : file->size;
+}
+
+bool profdata_copy(const struct profdata_file *file, enum profdata_stream stream, uint64_t address,
+                   void *to, size_t size)
+{
+    uint64_t total = file->streams[stream].size;
+    if (address > total || total - address < size)
+        return false;
+    uint8_t *out = to;
+    while (size > 0) {
+        uint64_t left;
+        const uint8_t *at = profdata_at(file, stream, address, &left);
+        size_t take = left < size ? (size_t)left : size;
+        memcpy(out, at, take);
+        out += take;
+        size -= take;
+        address += take;
+    }
+    return true;
+}
+
+/* ---- opening ---- */
+
+static int check_version(const struct profdata_file *file, struct lam_error *err)
+{
+    if (file->version == 8 || file->version == 9)
+        return LAM_OK;
+    const char *era = file->version < 8 ? ", which rustc up to 1.57 (2021) wrote"
+                                        : ", which is later than this lamella";
+    return lam_error_at(err, LAM_E_UNSUPPORTED, 4,
+                        "%s: a self-profile of version %u%s; versions 8 and 9 are read (rustc 1.58 "
+                        "and later)",
+                        file->name, file->version, era);
+}
+
+static int check_header(struct profdata_file *file, struct lam_error *err)
+{
+    if (file->size > 0 && !profdata_is_magic(file->bytes, file->size) &&
+        (file->size >= 4 || memcmp(file->bytes, "MMPD", file->size) != 0))
+        return lam_error_at(err, LAM_E_CORRUPT, 0,
+                            "%s: at byte 0: no self-profile: it does not begin with MMPD",
+                            file->name);
+    if (file->size < PROFDATA_HEADER_BYTES)
+        return lam_error_at(err, LAM_E_TRUNCATED, file->size,
+                            "%s: at byte %llu: the file ends inside its header of %d bytes",
+                            file->name, (unsigned long long)file->size, PROFDATA_HEADER_BYTES);
+    file->version = profdata_u32(file->bytes + 4);
+    file->is_wide = file->version >= 9;
+    file->event_bytes = file->is_wide ? 32 : 24;
+    file->entry_bytes = file->is_wide ? 16 : 8;
+    return check_version(file, err);
+}
+
+static int add_page(struct profdata_file *file, uint8_t tag, uint64_t offset, uint64_t size)
+{
+    struct profdata_extents *stream = &file->streams[tag];
+    if (size == 0)
+        return LAM_OK;
+    struct profdata_extent extent = {.address = stream->size, .offset = offset};
+    stream->size += size;
+    return array_push(&stream->extents, extent);
+}
+
+/* A page of a kind that we do not know is passed over: its length is where the next one begins. */
+static int walk_pages(struct profdata_file *file)
+{
+    uint64_t at = PROFDATA_HEADER_BYTES;
+    enum { PAGE_HEADER_BYTES = 5 };
+    for (uint64_t pages = 0; at < file->size; pages++) {
+        if (pages == PROFDATA_PAGES_MAX) {
+            profdata_fault(file, LAM_E_TOOBIG, at, "more than %d pages; the rest is not read",
+                           PROFDATA_PAGES_MAX);
+            return LAM_OK;
+        }
+        if (file->size - at < PAGE_HEADER_BYTES) {
+            profdata_fault(file, LAM_E_TRUNCATED, at, "the file ends inside a page's header");
+            return LAM_OK;
+        }
+        uint8_t tag = file->bytes[at];
+        uint64_t size = profdata_u32(file->bytes + at + 1);
+        uint64_t left = file->size - at - PAGE_HEADER_BYTES;
+        if (size > left)
+            profdata_fault(file, LAM_E_TRUNCATED, at,
+                           "a page of %llu bytes, of which the file has %llu",
+                           (unsigned long long)size, (unsigned long long)left);
+        size = size < left ? size : left;
+        if (tag >= PROFDATA_STREAMS)
+            profdata_fault(file, LAM_E_CORRUPT, at, "a page of an unknown kind, %u", tag);
+        else if (add_page(file, tag, at + PAGE_HEADER_BYTES, size) < 0)
+            return LAM_E_NOMEM;
+        at += PAGE_HEADER_BYTES + size;
+    }
+    return LAM_OK;
+}
+
+/* Every stream begins with its magic and the version again. A wrong one is told and read past: addresses count it anyway. */
+static void check_streams(struct profdata_file *file)
+{
+    for (unsigned i = 0; i < PROFDATA_STREAMS; i++) {
+        uint8_t header[PROFDATA_HEADER_BYTES];
+        if (file->streams[i].size == 0)
+            profdata_fault(file, LAM_E_TRUNCATED, file->size, "there is no %s data in the file",
+                           streams[i].name);
+        else if (!profdata_copy(file, (enum profdata_stream)i, 0, header, sizeof header))
+            profdata_fault(file, LAM_E_TRUNCATED,
+                           profdata_offset_of(file, (enum profdata_stream)i, 0),
+                           "the %s data ends inside its header", streams[i].name);
+        else if (memcmp(header, streams[i].magic, 4) != 0 || profdata_u32(header + 4) != file->version)
+            profdata_fault(file, LAM_E_CORRUPT, profdata_offset_of(file, (enum profdata_stream)i, 0),
+                           "the %s data does not begin with %s and version %u", streams[i].name,
+                           streams[i].magic, file->version);
+    }
+}
+
+static int open_bytes(struct profdata_file *file, struct lam_error *err)
+{
+    file->faults.offset = LAM_NO_OFFSET;
+    file->lost_pages = file_lost_pages();
+    int rc = check_header(file, err);
+    if (rc < 0)
+        return rc;
+    rc = walk_pages(file);
+    if (rc < 0)
+        return lam_error_set(err, rc, "%s: out of memory", file->name);
+    check_streams(file);
+    return LAM_OK;
+}
+
+int profdata_open_memory(struct profdata_file *file, const void *bytes, size_t size,
+                         const char *name, struct lam_error *err)
+{
+    static const uint8_t nothing[1];
+    *file = (struct profdata_file){.name = name, .bytes = size ? bytes : nothing, .size = size};
+    int rc = open_bytes(file, err);
+    if (rc < 0)
+        profdata_close(file);
+    return rc;
+}
+
+int profdata_open(struct profdata_file *file, const char *path, struct lam_error *err)
+{
+    *file = (struct profdata_file){.name = path};
+    int rc = file_map(path, &file->map, err);
+    if (rc < 0)
+        return rc;
+    file->bytes = file->map.data;
+    file->size = file->map.size_bytes;
+    rc = open_bytes(file, err);
+    if (rc < 0)
+        profdata_close(file);
+    return rc;
+}
+
+void profdata_close(struct profdata_file *file)
+{
+    for (unsigned i = 0; i < PROFDATA_STREAMS; i++)
+        array_free(&file->streams[i].extents);
+    file_unmap(&file->map);
+    *file = (struct profdata_file){.name = NULL};
+}

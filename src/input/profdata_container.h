@@ -1,0 +1,97 @@
+/* The container of a self-profile: a file header, then pages that belong to one of three streams. Opening it looks at every
+ * page's header and at nothing else; what cannot be read is counted with its place, and is an error only where the file is
+ * no self-profile at all, or one of another version. docs/profdata.md describes the format. */
+#ifndef LAMELLA_INPUT_PROFDATA_CONTAINER_H
+#define LAMELLA_INPUT_PROFDATA_CONTAINER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/file.h"
+
+/* In the order of their page tags. */
+enum profdata_stream { PROFDATA_EVENTS, PROFDATA_STRINGS, PROFDATA_INDEX, PROFDATA_STREAMS };
+
+enum {
+    PROFDATA_HEADER_BYTES = 8, /* of the file, and of each stream: magic and version */
+    PROFDATA_EVENT_MAX_BYTES = 32,
+    PROFDATA_PAGES_MAX =
+        1 << 21, /* so that pages of a byte each cannot take our memory: real ones hold 128 KiB and more */
+};
+
+/* What could not be read. */
+struct profdata_faults {
+    uint64_t count;
+    uint64_t offset; /* of the first one; LAM_NO_OFFSET */
+    int code;        /* of the first one: LAM_E_CORRUPT, LAM_E_TRUNCATED */
+    char first[256]; /* "x.mm_profdata: at byte 4096: …"; empty when there is none */
+};
+
+/* Bytes of a stream that lie together in the file. */
+struct profdata_extent {
+    uint64_t address; /* of the first one in its stream */
+    uint64_t offset;  /* of it in the file */
+};
+
+struct profdata_extents {
+    LAM_ARRAY(struct profdata_extent) extents; /* by address; one ends where the next begins */
+    uint64_t size;                             /* of the stream, its header included */
+};
+
+struct profdata_file {
+    const char *name; /* for messages; the caller's */
+    const uint8_t *bytes;
+    uint64_t size;
+    uint32_t version;
+    bool is_wide;         /* version 9: ids of 64 bits */
+    uint32_t event_bytes; /* 24 or 32 */
+    uint32_t entry_bytes; /* of the index: 8 or 16 */
+    struct profdata_extents streams[PROFDATA_STREAMS];
+    struct profdata_faults faults;
+    uint64_t lost_pages; /* file_lost_pages() when it was opened */
+    struct file_map map; /* inside */
+};
+
+/* Codes: those of file_map(); TRUNCATED when it is shorter than its header, CORRUPT when it is no self-profile, UNSUPPORTED for
+ * another version. The file's name must outlive it. */
+int profdata_open(struct profdata_file *file, const char *path, struct lam_error *err);
+
+/* The same over memory, which stays the caller's. */
+int profdata_open_memory(struct profdata_file *file, const void *bytes, size_t size,
+                         const char *name, struct lam_error *err);
+
+void profdata_close(struct profdata_file *file); /* an all-zero file is fine */
+
+/* Counts a fault; the first one is described: "NAME: at byte OFFSET: what". */
+void profdata_fault(struct profdata_file *file, int code, uint64_t offset, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The extent that holds an address below the stream's size. */
+size_t profdata_extent_of(const struct profdata_extents *stream, uint64_t address);
+
+/* Where an address lies in the file, and how many bytes of the stream follow there; *left 0 beyond the end. */
+const uint8_t *profdata_at(const struct profdata_file *file, enum profdata_stream stream,
+                           uint64_t address, uint64_t *left);
+
+/* The offset in the file of an address, for messages; the file's size beyond the end. */
+uint64_t profdata_offset_of(const struct profdata_file *file, enum profdata_stream stream,
+                            uint64_t address);
+
+/* Copies bytes of a stream across its pages; false, and nothing copied, when they are not all there. */
+bool profdata_copy(const struct profdata_file *file, enum profdata_stream stream, uint64_t address,
+                   void *to, size_t size);
+
+static inline uint32_t profdata_u32(const uint8_t *at)
+{
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static inline uint64_t profdata_u64(const uint8_t *at)
+{
+    return profdata_u32(at) | (uint64_t)profdata_u32(at + 4) << 32;
+}
+
+#endif

@@ -1,0 +1,96 @@
+/* The events of a self-profile: where they lie, what is in one, and a first look at all of them (threads, counts, and
+ * whether they lie in the order of their ends). */
+#ifndef LAMELLA_INPUT_PROFDATA_EVENTS_H
+#define LAMELLA_INPUT_PROFDATA_EVENTS_H
+
+#include "base/array.h"
+#include "base/map.h"
+#include "base/pool.h"
+#include "input/profdata_container.h"
+
+/* 48 bits; the two highest values as an end say that it is none. */
+#define PROFDATA_INSTANT UINT64_C(0xffffffffffff)
+#define PROFDATA_INTEGER UINT64_C(0xfffffffffffe)
+
+struct profdata_event {
+    uint64_t kind, id; /* strings */
+    uint64_t start, end;
+    uint32_t thread; /* as the program numbers them */
+};
+
+/* Events that lie together in the file. One that lies across two pages is a run of its own, in whole. */
+struct profdata_run {
+    uint64_t first, count; /* index of the first one, and how many */
+    const uint8_t *bytes;
+    uint8_t whole[PROFDATA_EVENT_MAX_BYTES];
+};
+
+uint64_t profdata_event_count(const struct profdata_file *file);
+
+/* The run that holds an event; index below profdata_event_count(). */
+void profdata_run_at(const struct profdata_file *file, uint64_t index, struct profdata_run *run);
+
+/* Offset in the file of an event. */
+uint64_t profdata_event_offset(const struct profdata_file *file, uint64_t index);
+
+static inline struct profdata_event profdata_event_read(const uint8_t *at, bool is_wide)
+{
+    struct profdata_event event;
+    event.kind = is_wide ? profdata_u64(at) : profdata_u32(at);
+    event.id = is_wide ? profdata_u64(at + 8) : profdata_u32(at + 4);
+    at += is_wide ? 16 : 8;
+    uint64_t upper = profdata_u32(at + 12);
+    event.thread = profdata_u32(at);
+    event.start = profdata_u32(at + 4) | (upper & 0xffff0000) << 16;
+    event.end = profdata_u32(at + 8) | (upper & 0xffff) << 32;
+    return event;
+}
+
+static inline bool profdata_is_interval(const struct profdata_event *event)
+{
+    return event->end < PROFDATA_INTEGER;
+}
+
+/* An interval that was stored with an end before its start counts as empty, at its end: that is where it lies in the file. */
+static inline bool profdata_mend_backward(struct profdata_event *event)
+{
+    if (event->end >= event->start)
+        return false;
+    event->start = event->end;
+    return true;
+}
+
+/* ---- the first look ---- */
+
+struct profdata_thread {
+    uint32_t tid;
+    bool has_times;      /* some event of it has a time */
+    bool is_ordered;     /* its intervals lie in the order of their ends, inner ones first */
+    uint64_t start, end; /* of intervals and instants */
+    uint64_t intervals, instants, integers, backward;
+    uint64_t first_start, first_end, last_start,
+        last_end; /* of its intervals, mended, in the order of the file */
+};
+
+struct profdata_threads {
+    LAM_ARRAY(struct profdata_thread) items; /* by their first event in the file */
+    struct map by_tid;                       /* → index */
+    uint32_t last_tid, last_index;
+};
+
+/* The index of a thread that was seen. */
+static inline uint32_t profdata_thread_index(struct profdata_threads *threads, uint32_t tid)
+{
+    if (tid != threads->last_tid) {
+        threads->last_index = (uint32_t)map_get_or(&threads->by_tid, tid, 0);
+        threads->last_tid = tid;
+    }
+    return threads->last_index;
+}
+
+/* Looks at all events, with the pool's threads (NULL: alone). LAM_OK or LAM_E_NOMEM. */
+int profdata_look(const struct profdata_file *file, struct pool *pool,
+                  struct profdata_threads *threads);
+void profdata_threads_free(struct profdata_threads *threads);
+
+#endif

@@ -1,0 +1,425 @@
+#include "input/profdata_strings.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+enum {
+    STRING_END = 0xff,
+    STRING_REFERENCE = 0xfe,
+    DEPTH_MAX = 256, /* references inside references; rustc's are as deep as its modules */
+    CHAIN_MAX = 16,  /* references that are followed without looking for circles */
+    PLAIN_LABELS_MAX = 1 << 20, /* remembered by their address */
+    PIECES_MAX = 1 << 20, /* parts of one string: circles of empty ones have no bytes to count */
+};
+
+struct expansion {
+    struct profdata_strings *strings;
+    struct strbuf *out;
+    size_t start_length, max_bytes;
+    bool only_label;
+    unsigned depth, pieces;
+    uint64_t begins[DEPTH_MAX]; /* addresses of the strings we are inside of */
+    uint64_t resume[DEPTH_MAX]; /* where each goes on */
+};
+
+static unsigned id_bytes(const struct profdata_strings *strings)
+{
+    return strings->file->is_wide ? 8 : 4;
+}
+
+static uint64_t read_id(const struct profdata_strings *strings, const uint8_t *at)
+{
+    return strings->file->is_wide ? profdata_u64(at) : profdata_u32(at);
+}
+
+/* As profdata_at(), for strings that mostly follow one another. */
+static const uint8_t *string_at(struct profdata_strings *strings, uint64_t address, uint64_t *left)
+{
+    const struct profdata_extents *stream = &strings->file->streams[PROFDATA_STRINGS];
+    *left = 0;
+    if (address >= stream->size)
+        return strings->file->bytes;
+    size_t near = strings->near, count = stream->extents.count;
+    const struct profdata_extent *items = stream->extents.items;
+    if (address < items[near].address || (near + 1 < count && address >= items[near + 1].address))
+        near = strings->near = profdata_extent_of(stream, address);
+    uint64_t end = near + 1 < count ? items[near + 1].address : stream->size;
+    *left = end - address;
+    return strings->file->bytes + items[near].offset + (address - items[near].address);
+}
+
+/* ---- the index ---- */
+
+struct index_entry {
+    uint64_t id, address;
+};
+
+typedef int (*index_fn)(struct profdata_strings *strings, struct index_entry entry, void *ctx);
+
+static struct index_entry read_entry(const struct profdata_strings *strings, const uint8_t *at)
+{
+    return (struct index_entry){read_id(strings, at), read_id(strings, at + id_bytes(strings))};
+}
+
+/* Every entry of the index, in order; the last one of an id counts. */
+static int each_entry(struct profdata_strings *strings, index_fn fn, void *ctx)
+{
+    const struct profdata_file *file = strings->file;
+    uint64_t size = file->streams[PROFDATA_INDEX].size, step = file->entry_bytes;
+    int rc = LAM_OK;
+    for (uint64_t at = PROFDATA_HEADER_BYTES; rc >= 0 && at < size && size - at >= step;) {
+        uint8_t whole[16];
+        uint64_t left;
+        const uint8_t *bytes = profdata_at(file, PROFDATA_INDEX, at, &left);
+        if (left < step) { /* it lies across two pages */
+            profdata_copy(file, PROFDATA_INDEX, at, whole, step);
+            rc = fn(strings, read_entry(strings, whole), ctx);
+            at += step;
+        }
+        for (; rc >= 0 && left >= step; left -= step, bytes += step, at += step)
+            rc = fn(strings, read_entry(strings, bytes), ctx);
+    }
+    return rc;
+}
+
+static int find_last_id(struct profdata_strings *strings, struct index_entry entry, void *ctx)
+{
+    uint64_t *count_and_last = ctx;
+    count_and_last[0]++;
+    if (entry.id == PROFDATA_METADATA_ID)
+        strings->metadata_address = entry.address;
+    else if (entry.id <= PROFDATA_VIRTUAL_LAST && entry.id >= count_and_last[1])
+        count_and_last[1] = entry.id + 1;
+    return LAM_OK;
+}
+
+static int name_at(struct profdata_strings *strings, uint64_t address, uint32_t *name);
+
+static int add_name(struct profdata_strings *strings, struct index_entry entry, void *ctx)
+{
+    struct index_entry *last = ctx; /* rustc maps ids in long runs to one label */
+    uint32_t name = (uint32_t)last->id;
+    if (entry.id > PROFDATA_VIRTUAL_LAST)
+        return LAM_OK;
+    if (entry.address != last->address) {
+        int rc = name_at(strings, entry.address, &name);
+        if (rc < 0)
+            return rc;
+        *last = (struct index_entry){name, entry.address};
+    }
+    if (entry.id >= strings->virtual_count)
+        return map_put(&strings->sparse_names, entry.id, name);
+    strings->virtual_names[entry.id] = name;
+    return LAM_OK;
+}
+
+static int add_address(struct profdata_strings *strings, struct index_entry entry, void *ctx)
+{
+    (void)ctx;
+    return map_put(&strings->addresses, entry.id, entry.address);
+}
+
+static int load_addresses(struct profdata_strings *strings)
+{
+    if (strings->has_addresses)
+        return LAM_OK;
+    strings->has_addresses = true;
+    uint64_t size = strings->file->streams[PROFDATA_INDEX].size;
+    int rc = map_reserve(&strings->addresses, (size_t)(size / strings->file->entry_bytes));
+    return rc < 0 ? rc : each_entry(strings, add_address, NULL);
+}
+
+static int address_of(struct profdata_strings *strings, uint64_t id, uint64_t *address)
+{
+    *address = PROFDATA_NO_ADDRESS;
+    if (id >= PROFDATA_FIRST_ADDRESS_ID) {
+        *address = id - PROFDATA_FIRST_ADDRESS_ID;
+        return LAM_OK;
+    }
+    int rc = load_addresses(strings);
+    if (rc >= 0)
+        *address = map_get_or(&strings->addresses, id, PROFDATA_NO_ADDRESS);
+    return rc;
+}
+
+/* ---- expanding ---- */
+
+static void tell(struct profdata_strings *strings, uint64_t address, const char *what)
+{
+    profdata_fault(strings->file, LAM_E_CORRUPT,
+                   profdata_offset_of(strings->file, PROFDATA_STRINGS, address), "string %llu %s",
+                   (unsigned long long)address + PROFDATA_FIRST_ADDRESS_ID, what);
+}
+
+/* Goes on with another string; the one we are in is resumed at `after`. False when it cannot be. */
+static bool enter(struct expansion *exp, uint64_t address, uint64_t after)
+{
+    for (unsigned i = 0; i < exp->depth; i++) {
+        if (exp->begins[i] == address) {
+            tell(exp->strings, address, "refers to itself");
+            return false;
+        }
+    }
+    if (exp->depth == DEPTH_MAX) {
+        tell(exp->strings, address, "is nested too deeply");
+        return false;
+    }
+    if (exp->depth)
+        exp->resume[exp->depth - 1] = after;
+    exp->begins[exp->depth++] = address;
+    return true;
+}
+
+static void add_text(const struct expansion *exp, const char *bytes, size_t size)
+{
+    strbuf_add_bytes(exp->out, bytes, size);
+}
+
+static bool is_full(const struct expansion *exp)
+{
+    return exp->out->length - exp->start_length > exp->max_bytes || exp->out->failed;
+}
+
+/* One reference at `at`. *next is where reading goes on. */
+static int follow(struct expansion *exp, uint64_t at, uint64_t *next)
+{
+    struct profdata_strings *strings = exp->strings;
+    uint8_t bytes[8];
+    uint64_t address;
+    if (!profdata_copy(strings->file, PROFDATA_STRINGS, at + 1, bytes, id_bytes(strings))) {
+        tell(strings, exp->begins[exp->depth - 1], "ends inside a reference");
+        *next = strings->file->streams[PROFDATA_STRINGS].size;
+        return LAM_E_TRUNCATED;
+    }
+    uint64_t id = read_id(strings, bytes), after = at + 1 + id_bytes(strings);
+    int rc = address_of(strings, id, &address);
+    *next = after;
+    if (rc < 0)
+        return rc;
+    if (address >= strings->file->streams[PROFDATA_STRINGS].size) {
+        if (address != PROFDATA_NO_ADDRESS)
+            tell(strings, exp->begins[exp->depth - 1], "refers to one past the end");
+        add_text(exp, PROFDATA_UNKNOWN_TEXT, strlen(PROFDATA_UNKNOWN_TEXT));
+    } else if (enter(exp, address, after)) {
+        *next = address;
+    } else {
+        return LAM_E_CORRUPT;
+    }
+    return LAM_OK;
+}
+
+static size_t plain_length(const uint8_t *bytes, uint64_t left, bool only_label)
+{
+    size_t size = 0;
+    while (size < left && bytes[size] < STRING_REFERENCE &&
+           !(only_label && bytes[size] == PROFDATA_SEPARATOR))
+        size++;
+    return size;
+}
+
+/* Reads on to the string's end, or to the label's. A fault ends it where it stands. */
+static int expand_into(struct expansion *exp, uint64_t address)
+{
+    struct profdata_strings *strings = exp->strings;
+    uint64_t at = address;
+    enter(exp, address, 0);
+    for (;;) {
+        uint64_t left;
+        const uint8_t *bytes = string_at(strings, at, &left);
+        if (left == 0) {
+            tell(strings, exp->begins[exp->depth - 1], "has no end");
+            return LAM_E_TRUNCATED;
+        }
+        size_t size = plain_length(bytes, left, exp->only_label);
+        add_text(exp, (const char *)bytes, size);
+        if (is_full(exp) || exp->pieces++ == PIECES_MAX) {
+            strbuf_truncate(exp->out, exp->start_length);
+            tell(strings, address, "is too long");
+            return exp->out->failed ? LAM_E_NOMEM : LAM_E_TOOBIG;
+        }
+        at += size;
+        if (size == left)
+            continue;
+        if (bytes[size] == STRING_REFERENCE) {
+            int rc = follow(exp, at, &at);
+            if (rc < 0)
+                return rc;
+        } else if (bytes[size] == STRING_END && --exp->depth > 0) {
+            at = exp->resume[exp->depth - 1];
+        } else {
+            return LAM_OK; /* the end, or a separator behind the label */
+        }
+    }
+}
+
+static int expand(struct profdata_strings *strings, uint64_t address, bool only_label,
+                  size_t max_bytes, struct strbuf *out)
+{
+    struct expansion exp; /* its stacks are filled as they are used */
+    exp.strings = strings;
+    exp.out = out;
+    exp.start_length = out->length;
+    exp.max_bytes = max_bytes;
+    exp.only_label = only_label;
+    exp.depth = exp.pieces = 0;
+    return expand_into(&exp, address);
+}
+
+int profdata_strings_text_at(struct profdata_strings *strings, uint64_t address, struct strbuf *out)
+{
+    int rc = expand(strings, address, false, PROFDATA_STRING_MAX_BYTES, out);
+    return rc == LAM_E_NOMEM || out->failed ? LAM_E_NOMEM : LAM_OK;
+}
+
+int profdata_strings_text(struct profdata_strings *strings, uint64_t id, struct strbuf *out)
+{
+    uint64_t address;
+    int rc = address_of(strings, id, &address);
+    if (rc < 0)
+        return rc;
+    if (address < strings->file->streams[PROFDATA_STRINGS].size)
+        return profdata_strings_text_at(strings, address, out);
+    if (address != PROFDATA_NO_ADDRESS)
+        profdata_fault(strings->file, LAM_E_CORRUPT, strings->file->size,
+                       "an event's string %llu lies past the end", (unsigned long long)id);
+    strbuf_add(out, PROFDATA_UNKNOWN_TEXT);
+    return out->failed ? LAM_E_NOMEM : LAM_OK;
+}
+
+/* ---- names ---- */
+
+/* A label that is written out at this address. */
+static int plain_name(struct profdata_strings *strings, uint64_t address, uint32_t *name)
+{
+    uint64_t known;
+    if (map_get(&strings->plain, address, &known)) {
+        *name = (uint32_t)known;
+        return LAM_OK;
+    }
+    strbuf_clear(&strings->scratch);
+    size_t max = strings->budget_bytes < PROFDATA_STRING_MAX_BYTES ? (size_t)strings->budget_bytes
+                                                                   : PROFDATA_STRING_MAX_BYTES;
+    int rc = expand(strings, address, true, max, &strings->scratch);
+    if (rc == LAM_E_NOMEM || strings->scratch.failed)
+        return LAM_E_NOMEM;
+    strings->budget_bytes -= strings->scratch.length < max ? strings->scratch.length : max;
+    *name = strings->unknown;
+    if (rc >= 0 || strings->scratch.length > 0)
+        rc = intern_add(strings->names, strbuf_text(&strings->scratch), strings->scratch.length,
+                        name);
+    else
+        rc = LAM_OK;
+    if (rc >= 0 && strings->plain.count < PLAIN_LABELS_MAX)
+        rc = map_put(&strings->plain, address, *name);
+    return rc;
+}
+
+/* Follows references that stand where a label does, as rustc writes them, to the string that spells the label. */
+static int name_at(struct profdata_strings *strings, uint64_t address, uint32_t *name)
+{
+    unsigned size = id_bytes(strings);
+    for (unsigned i = 0; i < CHAIN_MAX; i++) {
+        uint64_t left;
+        const uint8_t *bytes = string_at(strings, address, &left);
+        if (left == 0) {
+            profdata_fault(strings->file, LAM_E_CORRUPT, strings->file->size,
+                           "string %llu lies past the end",
+                           (unsigned long long)address + PROFDATA_FIRST_ADDRESS_ID);
+            *name = strings->unknown;
+            return LAM_OK;
+        }
+        if (left < size + 2 || bytes[0] != STRING_REFERENCE ||
+            (bytes[size + 1] != STRING_END && bytes[size + 1] != PROFDATA_SEPARATOR))
+            break;
+        uint64_t id = read_id(strings, bytes + 1);
+        if (id < PROFDATA_FIRST_ADDRESS_ID)
+            break; /* virtual, or none: the slow way knows */
+        address = id - PROFDATA_FIRST_ADDRESS_ID;
+    }
+    return plain_name(strings, address, name);
+}
+
+int profdata_strings_name_slow(struct profdata_strings *strings, uint64_t id, uint32_t *name)
+{
+    *name = strings->unknown;
+    if (id >= PROFDATA_FIRST_ADDRESS_ID)
+        return name_at(strings, id - PROFDATA_FIRST_ADDRESS_ID, name);
+    uint64_t known;
+    if (id >= strings->virtual_count && map_get(&strings->sparse_names, id, &known))
+        *name = (uint32_t)known;
+    return LAM_OK;
+}
+
+/* ---- opening ---- */
+
+/* A table by id where the ids are dense, as a compiler's are; what a file may make us allocate stays a small multiple of its
+ * own size. */
+static int make_table(struct profdata_strings *strings, uint64_t entries, uint64_t end)
+{
+    if (end == 0 || end > 4 * entries + 65536)
+        return LAM_OK;
+    strings->virtual_names = mem_alloc((size_t)end * sizeof *strings->virtual_names);
+    if (!strings->virtual_names)
+        return LAM_E_NOMEM;
+    memset(strings->virtual_names, 0xff, (size_t)end * sizeof *strings->virtual_names);
+    strings->virtual_count = end;
+    return LAM_OK;
+}
+
+static int load_index(struct profdata_strings *strings)
+{
+    struct profdata_file *file = strings->file;
+    uint64_t count_and_end[2] = {0, 0};
+    struct index_entry last = {strings->unknown, PROFDATA_NO_ADDRESS};
+    uint64_t size = file->streams[PROFDATA_INDEX].size;
+    if (size > PROFDATA_HEADER_BYTES && (size - PROFDATA_HEADER_BYTES) % file->entry_bytes != 0)
+        profdata_fault(file, LAM_E_TRUNCATED, profdata_offset_of(file, PROFDATA_INDEX, size - 1),
+                       "the string index ends inside an entry");
+    int rc = each_entry(strings, find_last_id, count_and_end);
+    if (rc >= 0)
+        rc = make_table(strings, count_and_end[0], count_and_end[1]);
+    if (rc >= 0)
+        rc = each_entry(strings, add_name, &last);
+    return rc;
+}
+
+/* Programs store the metadata first. A code ends the walk over the index. */
+static int find_metadata(struct profdata_strings *strings, struct index_entry entry, void *ctx)
+{
+    (void)ctx;
+    if (entry.id == PROFDATA_METADATA_ID)
+        strings->metadata_address = entry.address;
+    return entry.id == PROFDATA_METADATA_ID ? LAM_E_EXISTS : LAM_OK;
+}
+
+void profdata_strings_peek(struct profdata_strings *strings, struct profdata_file *file)
+{
+    *strings = (struct profdata_strings){.file = file, .metadata_address = PROFDATA_NO_ADDRESS};
+    each_entry(strings, find_metadata, NULL);
+}
+
+int profdata_strings_open(struct profdata_strings *strings, struct profdata_file *file,
+                          struct intern *names, struct lam_error *err)
+{
+    *strings = (struct profdata_strings){
+        .file = file, .names = names, .metadata_address = PROFDATA_NO_ADDRESS};
+    strings->budget_bytes = 8 * file->streams[PROFDATA_STRINGS].size + (16 << 20);
+    int rc = intern_add_str(names, PROFDATA_UNKNOWN_TEXT, &strings->unknown);
+    if (rc >= 0)
+        rc = load_index(strings);
+    if (rc >= 0)
+        return LAM_OK;
+    profdata_strings_close(strings);
+    return lam_error_set(err, rc, "%s: %s", file->name, lam_code_text(rc));
+}
+
+void profdata_strings_close(struct profdata_strings *strings)
+{
+    mem_free(strings->virtual_names);
+    map_free(&strings->sparse_names);
+    map_free(&strings->addresses);
+    map_free(&strings->plain);
+    strbuf_free(&strings->scratch);
+    *strings = (struct profdata_strings){.file = NULL};
+}

@@ -1,0 +1,72 @@
+/* The strings of a self-profile. A string is bytes and references to other strings; an id is an address in the string data,
+ * or a virtual one that the index maps to an address. Nothing in them is trusted: references may run in circles or past
+ * the end, and a small file may describe strings of any length.
+ *
+ * The text of an event's id is its label and its arguments, 0x1E before each. Labels are few and looked up for each event:
+ * they become names in a table of the caller's, 4 bytes for each virtual id. Whole texts are put together on demand. */
+#ifndef LAMELLA_INPUT_PROFDATA_STRINGS_H
+#define LAMELLA_INPUT_PROFDATA_STRINGS_H
+
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/strbuf.h"
+#include "input/profdata_container.h"
+
+enum {
+    PROFDATA_VIRTUAL_LAST = 100000000, /* ids of users end here */
+    PROFDATA_METADATA_ID = 100000001,
+    PROFDATA_FIRST_ADDRESS_ID = 100000003, /* id of address 0; the one before it is "invalid" */
+    PROFDATA_SEPARATOR = 0x1e,
+    PROFDATA_STRING_MAX_BYTES = 8 << 20, /* a longer text is cut, and that is a fault */
+};
+
+#define PROFDATA_NO_ADDRESS UINT64_MAX
+#define PROFDATA_UNKNOWN_TEXT \
+    "<unknown>" /* what an id without a string is called, here as upstream */
+
+struct profdata_strings {
+    struct profdata_file *file;
+    struct intern *names; /* the caller's, of all files of a push */
+    uint32_t unknown;     /* the name of PROFDATA_UNKNOWN_TEXT */
+    uint64_t metadata_address;
+
+    /* Inside. */
+    uint32_t *virtual_names; /* by id; INTERN_NONE: not in the index */
+    uint64_t virtual_count;
+    struct map sparse_names; /* instead, where the ids lie too far apart */
+    struct map addresses;    /* virtual id → address; made when a whole text is asked for */
+    bool has_addresses;
+    struct map plain; /* address of a label → its name */
+    struct strbuf scratch;
+    uint64_t budget_bytes; /* what labels may still expand to, all together */
+    size_t near;           /* the extent where the last string was found */
+    bool is_told_budget;
+};
+
+/* Reads the index. LAM_OK or LAM_E_NOMEM; what is wrong with the index is counted in the file's faults. */
+int profdata_strings_open(struct profdata_strings *strings, struct profdata_file *file,
+                          struct intern *names, struct lam_error *err);
+
+/* The same for the metadata alone: names of ids are not known. */
+void profdata_strings_peek(struct profdata_strings *strings, struct profdata_file *file);
+void profdata_strings_close(struct profdata_strings *strings); /* all-zero is fine */
+
+/* The name of an id's text, up to the first separator; strings->unknown when it has none. LAM_OK or LAM_E_NOMEM. */
+int profdata_strings_name_slow(struct profdata_strings *strings, uint64_t id, uint32_t *name);
+
+static inline int profdata_strings_name(struct profdata_strings *strings, uint64_t id, uint32_t *name)
+{
+    if (id < strings->virtual_count && strings->virtual_names[id] != INTERN_NONE) {
+        *name = strings->virtual_names[id];
+        return LAM_OK;
+    }
+    return profdata_strings_name_slow(strings, id, name);
+}
+
+/* Adds the whole text of an id to out. LAM_OK or LAM_E_NOMEM; what cannot be read is left out of it and counted. */
+int profdata_strings_text(struct profdata_strings *strings, uint64_t id, struct strbuf *out);
+
+/* Adds the text at an address. */
+int profdata_strings_text_at(struct profdata_strings *strings, uint64_t address, struct strbuf *out);
+
+#endif

@@ -1,0 +1,65 @@
+/* The events of one self-profile into a sink, nested. An interval is stored when it ends, so that a walk from the file's end
+ * meets parents before their children: one stack of open intervals a thread is all it needs, and an interval leaves it
+ * complete. Sinks that want the order of starts get a walk forward with a bounded window (profdata_forward.c).
+ *
+ * Who is inside whom is decided as interval_nest.h says. */
+#ifndef LAMELLA_INPUT_PROFDATA_WALK_H
+#define LAMELLA_INPUT_PROFDATA_WALK_H
+
+#include "input/interval_nest.h"
+#include "input/profdata_events.h"
+#include "input/profdata_labels.h"
+
+struct profdata_walk {
+    const struct profile_sink *sink;
+    struct profdata_file *file;
+    struct profdata_strings *strings;
+    struct profdata_labels *labels;
+    struct interval_paths *paths;
+    struct profdata_threads *threads;
+    uint32_t process, first_thread; /* ids of the push: thread i of `threads` is first_thread + i */
+    int64_t zero_ns;                /* of the file's own times, in the session's */
+    struct nest_totals totals;
+
+    /* Inside: the arguments of one event. */
+    struct strbuf text;
+    LAM_ARRAY(struct profile_text) args;
+};
+
+/* The order of the ends of all events, inner ones first: how programs write them. */
+struct profdata_order {
+    uint64_t *events; /* indexes; NULL where the file needs no sorting */
+    uint64_t count;
+};
+
+/* Takes 8 bytes an event where it has to sort. LAM_OK or LAM_E_NOMEM. */
+int profdata_sort(const struct profdata_file *file, const struct profdata_threads *threads,
+                  struct profdata_order *order);
+void profdata_order_free(struct profdata_order *order);
+
+/* PROFILE_ORDER_ANY: from the end to the beginning, complete. */
+int profdata_walk_backward(struct profdata_walk *walk, const struct profdata_order *order);
+
+/* PROFILE_ORDER_START. */
+int profdata_walk_forward(struct profdata_walk *walk, const struct profdata_order *order);
+
+void profdata_walk_free(struct profdata_walk *walk);
+
+/* ---- for both ---- */
+
+/* The arguments of an event's id, for a sink that wants them; they live until the next call. */
+int profdata_walk_args(struct profdata_walk *walk, uint64_t id, const struct profile_text **args,
+                       size_t *argc);
+
+/* An instant or an integer; at: its time, of an integer that of its surroundings. */
+int profdata_walk_make_instant(struct profdata_walk *walk, const struct profdata_event *event,
+                               uint32_t thread, uint64_t at, struct profile_instant *out);
+int profdata_walk_instant(struct profdata_walk *walk, const struct profdata_event *event,
+                          uint32_t thread, uint64_t at);
+
+static inline int64_t profdata_walk_time(const struct profdata_walk *walk, uint64_t time)
+{
+    return walk->zero_ns + (int64_t)time;
+}
+
+#endif
