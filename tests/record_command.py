@@ -167,7 +167,7 @@ def test_programs_that_cannot_be_preloaded():
     program = compile_c("asan", "#include <stdio.h>\nint main(void) { puts(\"hello\"); return 6; }\n", "-fsanitize=address")
     done = record(program, out="s")
     equal((done.returncode, done.stdout), (6, b"hello\n"), (done.stderr, "address sanitizer"))
-    check("sanitizer" in complete("s")["command_note"], "why")
+    check("sanitized" in complete("s")["command_note"], "why")
 
 
 def test_account_without_samples():

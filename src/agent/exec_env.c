@@ -210,16 +210,6 @@ static int search_path(const char *name, char *found, size_t size)
 enum stream_unsampled exec_judge(int dir_fd, const char *path, int search, char *found,
                                  size_t found_size)
 {
-    static const enum stream_unsampled reasons[] = {
-        [ELF_PROBE_OK] = STREAM_UNSAMPLED_NO,
-        [ELF_PROBE_STATIC] = STREAM_UNSAMPLED_STATIC,
-        [ELF_PROBE_CLASS] = STREAM_UNSAMPLED_CLASS,
-        [ELF_PROBE_LIBC] = STREAM_UNSAMPLED_LIBC,
-        [ELF_PROBE_SETUID] = STREAM_UNSAMPLED_SETUID,
-        [ELF_PROBE_ASAN] = STREAM_UNSAMPLED_ASAN,
-        [ELF_PROBE_CGO] = STREAM_UNSAMPLED_CGO,
-        [ELF_PROBE_UNREADABLE] = STREAM_UNSAMPLED_UNREADABLE,
-    };
     size_t length = bytes_length(path);
     if (length + 1 > found_size)
         return STREAM_UNSAMPLED_UNREADABLE;
@@ -227,7 +217,7 @@ enum stream_unsampled exec_judge(int dir_fd, const char *path, int search, char 
         bytes_copy(found, path, length + 1);
     else if (search_path(path, found, found_size) < 0)
         return STREAM_UNSAMPLED_NO; /* exec will fail; its environment does not matter */
-    enum stream_unsampled why = reasons[elf_probe(dir_fd, found)];
+    enum stream_unsampled why = (enum stream_unsampled)elf_probe(dir_fd, found); /* the same numbers */
     /* In another root the loader would complain that it does not find the library. */
     if (why == STREAM_UNSAMPLED_NO &&
         sys_call3(SYS_faccessat, AT_FDCWD, agent.control->agent_path, R_OK) < 0)

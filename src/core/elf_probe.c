@@ -158,12 +158,18 @@ static int script_interpreter(const struct image *image, char *out)
     return used ? 0 : -1;
 }
 
+/* As the kernel decides whether the loader is told to be careful (AT_SECURE): one's own setuid program gains nothing, and
+ * root has all capabilities already. */
 static int is_privileged(int fd, const struct stat *st)
 {
     char value[64];
-    if (st->st_mode & S_ISUID || ((st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP)))
+    if (st->st_mode & S_ISUID && (long)st->st_uid != sys_call0(SYS_getuid))
         return 1;
-    return sys_call4(SYS_fgetxattr, fd, "security.capability", value, sizeof value) > 0;
+    if ((st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+        (long)st->st_gid != sys_call0(SYS_getgid))
+        return 1;
+    return sys_call0(SYS_geteuid) != 0 &&
+           sys_call4(SYS_fgetxattr, fd, "security.capability", value, sizeof value) > 0;
 }
 
 /* One file: its verdict, or -1 when it is a script and `next` holds its interpreter. */
@@ -176,7 +182,9 @@ static int probe_file(int dir_fd, const char *path, char *next)
         return ELF_PROBE_UNREADABLE;
     struct stat st;
     int verdict = ELF_PROBE_UNREADABLE;
-    if (sys_fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+    if (sys_fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !st.st_size) {
+        verdict = ELF_PROBE_OK; /* a script without a line */
+    } else if (S_ISREG(st.st_mode)) {
         struct image image = {.size = (uint64_t)st.st_size};
         void *map = sys_mmap(NULL, image.size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (!sys_is_error(map)) {
