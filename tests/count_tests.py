@@ -10,7 +10,9 @@ PASSED = '<testcase name="a" status="run"/>'
 FAILED = '<testcase name="b" status="fail"><failure message="Failed"/></testcase>'
 SKIPPED = '<testcase name="c" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>'
 UNBUILT = '<testcase name="d" status="notrun"><skipped message="Unable to find executable"/></testcase>'
+PARTLY = '<testcase name="e" status="run"><system-out>ok    test_x\nskip  test_y: no such tool\n</system-out></testcase>'
 ROWS = [
+    ([PARTLY], 0, "tests: 1 passed, 0 failed, 1 skipped"),
     ([PASSED], 0, "tests: 1 passed, 0 failed, 0 skipped"),
     ([PASSED, SKIPPED], 0, "tests: 1 passed, 0 failed, 1 skipped"),
     ([PASSED, FAILED], 1, "tests: 1 passed, 1 failed, 0 skipped"),
