@@ -27,7 +27,10 @@ static double elapsed_s(const struct report *report)
 static int find_failure(struct draft *draft)
 {
     struct report *report = draft->report;
-    if (!report->session.complete)
+    /* A program that records itself has no launcher to outlive it. */
+    bool has_launcher = report->session.has_samples || !report->session.has_intervals ||
+                        report->session.charged_cpu_ns != PROFILE_UNKNOWN;
+    if (!report->session.complete && has_launcher)
         return add(draft,
                    (struct report_finding){"incomplete", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
                    "The launcher did not live to the end of the command: the recording holds what "
@@ -283,9 +286,41 @@ static int find_damaged(struct draft *draft)
         return LAM_OK;
     return add(
         draft, (struct report_finding){"damaged_streams", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
-        arena_printf(&report->arena, "%s of %s stream files could not be read, or not as a whole%s%s.",
+        arena_printf(&report->arena, "%s of %s %sfiles could not be read, or not as a whole%s%s.",
                      unit_count(bad).text, unit_count(end->streams + end->unreadable_streams).text,
+                     report->session.has_samples ? "stream " : "",
                      end->first_damage[0] ? "; the first: " : "", end->first_damage));
+}
+
+/* Events of instrumented programs that are not what they should be. */
+static int find_odd_events(struct draft *draft)
+{
+    struct report *report = draft->report;
+    const struct profile_session_end *end = &report->end;
+    const struct {
+        uint64_t count;
+        const char *id;
+        enum report_severity severity;
+        const char *what;
+    } kinds[] = {
+        {end->open_intervals, "open_intervals", REPORT_NOTE,
+         "never ended: they count up to the last time known of their thread"},
+        {end->backward_intervals, "backward_intervals", REPORT_WARNING,
+         "end before they start: they count as empty"},
+        {end->overlapping_intervals, "overlapping_intervals", REPORT_NOTE,
+         "begin inside another one and end after it: all of their time is their own"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (kinds[i].count == 0)
+            continue;
+        int rc = add(
+            draft, (struct report_finding){kinds[i].id, kinds[i].severity, NULL, NAN, REPORT_NO_UNIT},
+            arena_printf(&report->arena, "%s of %s intervals %s.", unit_count(kinds[i].count).text,
+                         unit_count(end->intervals).text, kinds[i].what));
+        if (rc < 0)
+            return rc;
+    }
+    return LAM_OK;
 }
 
 static int find_truncated(struct draft *draft)
@@ -342,9 +377,10 @@ static int find_unaccounted(struct draft *draft)
 int report_find(struct report *report)
 {
     static int (*const finders[])(struct draft * draft) = {
-        find_failure,  find_serial_tail,  find_dominant_unit, find_cores,     find_jobserver,
-        find_stripped, find_low_coverage, find_short_span,    find_unsampled, find_unaccounted,
-        find_unknown,  find_lost,         find_damaged,       find_truncated, find_running,
+        find_failure,   find_serial_tail, find_dominant_unit, find_cores,
+        find_jobserver, find_stripped,    find_low_coverage,  find_short_span,
+        find_unsampled, find_unaccounted, find_unknown,       find_lost,
+        find_damaged,   find_truncated,   find_running,       find_odd_events,
     };
     struct draft draft = {.state = report_state(report), .report = report};
     for (size_t i = 0; i < sizeof finders / sizeof finders[0]; i++) {

@@ -79,6 +79,17 @@ void label_arguments_sort(struct label_arguments *arguments)
     map_free(&arguments->ids); /* rows have moved */
 }
 
+void label_argument_text(const struct label_argument *row, struct strbuf *out)
+{
+    const char *text = row->text, *end = text + row->text_bytes;
+    while (text < end) {
+        const char *stop = memchr(text, SEPARATOR, (size_t)(end - text));
+        strbuf_add_bytes(out, text, (size_t)((stop ? stop : end) - text));
+        strbuf_add(out, stop ? ", " : "");
+        text = stop ? stop + 1 : end;
+    }
+}
+
 uint64_t label_arguments_bytes(const struct label_arguments *arguments)
 {
     return arguments->text.used_bytes + arguments->rows.capacity * sizeof *arguments->rows.items;

@@ -13,7 +13,7 @@
 
 struct label_argument {
     uint32_t name;    /* index in labels.names */
-    const char *text; /* arguments, ", " between them; not always UTF-8 */
+    const char *text; /* label_argument_text() is for people; not always UTF-8 */
     uint32_t text_bytes;
     uint64_t count, self_ns, time_ns, max_ns; /* active time; time of outermost events */
 };
@@ -30,6 +30,8 @@ struct label_arguments {
 int label_arguments_add(struct label_arguments *arguments, uint32_t name,
                         const struct profile_interval *interval, bool is_helper);
 void label_arguments_sort(struct label_arguments *arguments);
+/* Appends the arguments with ", " between them. */
+void label_argument_text(const struct label_argument *row, struct strbuf *out);
 uint64_t label_arguments_bytes(const struct label_arguments *arguments);
 void label_arguments_free(struct label_arguments *arguments);
 

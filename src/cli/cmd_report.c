@@ -1,8 +1,10 @@
-/* lamella report: where the time of a recording went. */
+/* lamella report: where the time of a recording, of an instrumented program or of self-profiles went. */
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/labels.h"
 #include "analysis/report.h"
+#include "analysis/sink_tee.h"
 #include "analysis/symbol_names.h"
 #include "base/byteout.h"
 #include "base/file.h"
@@ -13,14 +15,15 @@
 #include "cli/command.h"
 #include "cli/launcher_talk.h"
 #include "cli/recording_ready.h"
-#include "input/read_recording.h"
+#include "input/input_kind.h"
 #include "output/write_report.h"
 
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
 enum { TOP_DEFAULT = 15 };
 
 struct report_settings {
-    const char *recording;
+    const char *const *inputs;
+    size_t input_count;
     int format;
     uint64_t top;
     bool has_top;
@@ -28,21 +31,29 @@ struct report_settings {
     struct report_view view;
 };
 
-/* "unit,phase,role" */
+/* "unit,phase,label" */
 static int parse_by(void *target, const char *text, struct lam_error *err)
 {
     struct report_view *view = target;
     const struct {
         const char *name;
         bool *flag;
-    } names[] = {{"unit", &view->by_unit}, {"phase", &view->by_phase}, {"role", &view->by_role}};
-    view->by_unit = view->by_phase = view->by_role = false;
+    } names[] = {{"unit", &view->by_unit}, {"phase", &view->by_phase},
+                 {"role", &view->by_role}, {"label", &view->by_label},
+                 {"kind", &view->by_kind}, {"argument", &view->by_argument},
+                 {"path", &view->by_path}, {"thread", &view->by_thread}};
+    enum { COUNT = sizeof names / sizeof *names };
+    for (size_t i = 0; i < COUNT; i++)
+        *names[i].flag = false;
     for (const char *word = text; *word;) {
         size_t length = strcspn(word, ","), i = 0;
-        while (i < 3 && (strlen(names[i].name) != length || memcmp(names[i].name, word, length) != 0))
+        while (i < COUNT &&
+               (strlen(names[i].name) != length || memcmp(names[i].name, word, length) != 0))
             i++;
-        if (i == 3)
-            return lam_error_set(err, LAM_E_USAGE, "takes unit, phase and role, separated by commas");
+        if (i == COUNT)
+            return lam_error_set(err, LAM_E_USAGE,
+                                 "takes unit, phase, role, label, kind, argument, path and thread, "
+                                 "separated by commas");
         *names[i].flag = true;
         word += length + (word[length] == ',');
     }
@@ -53,7 +64,7 @@ static int parse_top(void *target, const char *text, struct lam_error *err)
 {
     struct report_settings *set = target;
     if (!unit_parse_u64(text, &set->top) || set->top > UINT32_MAX)
-        return lam_error_set(err, LAM_E_USAGE, "must be a number of units, 0 for all");
+        return lam_error_set(err, LAM_E_USAGE, "must be a number of rows, 0 for all");
     set->has_top = true;
     return LAM_OK;
 }
@@ -104,29 +115,69 @@ static int open_symbols(const char *recording, struct symbols **symbols, struct 
     return LAM_OK;
 }
 
-static int read_and_write(const struct report_settings *set, struct classifier *cls,
-                          struct lam_error *err)
+struct readers {
+    struct symbols *symbols;
+    struct symbol_names names;
+    struct report *report;
+    struct labels *labels;
+};
+
+/* --unit for events: a process is called as in the report, which has just taken it. */
+static bool is_wanted_process(void *ctx, const struct profile_process *process)
 {
-    struct symbols *symbols = NULL;
-    struct symbol_names names = {0};
-    struct report *report = NULL;
-    int rc = open_symbols(set->recording, &symbols, err);
-    names.symbols = symbols;
+    (void)process;
+    const struct report_settings *set = ((void **)ctx)[0];
+    const struct report *report = ((void **)ctx)[1];
+    return report->processes.count > 0 &&
+           report_title_matches(array_last(&report->processes).title, set->view.unit);
+}
+
+static int read_inputs(const struct report_settings *set, struct classifier *cls,
+                       struct readers *readers, struct lam_error *err)
+{
+    enum input_kind kind;
+    int rc = input_kind_of(set->inputs[0], &kind, err);
+    bool is_recording = rc == LAM_OK && (kind == INPUT_RECORDING || kind == INPUT_STREAM);
+    if (is_recording)
+        rc = open_symbols(set->inputs[0], &readers->symbols, err);
+    readers->names.symbols = readers->symbols;
     struct report_options options = {
-        .cls = cls, .names = symbol_names_frames(&names), .read_files = true};
+        .cls = cls, .names = symbol_names_frames(&readers->names), .read_files = is_recording};
     if (rc == LAM_OK)
-        rc = report_open(&report, &options, err);
-    if (rc == LAM_OK) {
-        struct profile_sink sink = report_sink(report);
-        rc = read_recording(set->recording, &sink, err);
-    }
+        rc = report_open(&readers->report, &options, err);
+    void *wanted[] = {(void *)(uintptr_t)set, readers->report};
+    bool is_json = set->format == FORMAT_JSON;
+    struct labels_options label_options = {
+        .by_unit = is_json && set->view.by_unit,
+        .by_argument = set->view.by_argument,
+        .by_path = set->view.by_path,
+        .wants_process = set->view.unit ? is_wanted_process : NULL,
+        .ctx = wanted,
+    };
     if (rc == LAM_OK)
-        rc = report_finish(report, err);
+        rc = labels_open(&readers->labels, &label_options, err);
+    if (rc < 0)
+        return rc;
+    struct sink_tee tee;
+    struct profile_sink first = report_sink(readers->report), second = labels_sink(readers->labels),
+                        sink = sink_tee(&tee, &first, &second);
+    rc = input_read(set->inputs, set->input_count, &sink, err);
     if (rc == LAM_OK)
-        rc = write_report(report, set, err);
-    report_close(&report);
-    symbol_names_free(&names);
-    symbols_close(&symbols);
+        rc = labels_finish(readers->labels, err);
+    return rc == LAM_OK ? report_finish(readers->report, err) : rc;
+}
+
+static int read_and_write(struct report_settings *set, struct classifier *cls, struct lam_error *err)
+{
+    struct readers readers = {0};
+    int rc = read_inputs(set, cls, &readers, err);
+    set->view.labels = readers.labels;
+    if (rc == LAM_OK)
+        rc = write_report(readers.report, set, err);
+    labels_close(&readers.labels);
+    report_close(&readers.report);
+    symbol_names_free(&readers.names);
+    symbols_close(&readers.symbols);
     return rc;
 }
 
@@ -138,10 +189,12 @@ static int run_report(struct report_settings *set, struct lam_error *err)
     if (set->view.unit || set->format == FORMAT_JSON)
         set->top = set->has_top ? set->top : 0;
     set->view.top = (uint32_t)set->top;
+    set->view.has_top = set->has_top;
     int rc = classifier_open(&cls, &options, err);
     if (rc < 0)
         return rc;
-    recording_make_ready(set->recording);
+    for (size_t i = 0; i < set->input_count; i++)
+        recording_make_ready(set->inputs[i]);
     rc = read_and_write(set, cls, err);
     classifier_close(&cls);
     return rc;
@@ -150,7 +203,8 @@ static int run_report(struct report_settings *set, struct lam_error *err)
 int cmd_report(int argc, char **argv)
 {
     static const char *const formats[] = {"text", "json", "markdown", NULL};
-    struct report_settings set = {.top = TOP_DEFAULT, .view = {.by_unit = true, .by_phase = true}};
+    struct report_settings set = {.top = TOP_DEFAULT,
+                                  .view = {.by_unit = true, .by_phase = true, .by_label = true}};
     const struct option_row rows[] = {
         {.long_name = "format",
          .short_name = 'f',
@@ -162,18 +216,20 @@ int cmd_report(int argc, char **argv)
         {.long_name = "top",
          .short_name = 'n',
          .arg_name = "N",
-         .help = "show the N largest units; 0 shows all (15 in text and Markdown, all in JSON)",
+         .help = "show the N largest units and labels; 0 shows all (15 in text and Markdown, all "
+                 "in JSON)",
          .kind = OPTION_CALL,
          .target = &set,
          .parse = parse_top},
         {.long_name = "percent-above",
          .arg_name = "P",
-         .help = "leave out units and phases below P percent",
+         .help = "leave out units, phases and labels below P percent",
          .kind = OPTION_DOUBLE,
          .target = &set.view.percent_above},
         {.long_name = "by",
          .arg_name = "LIST",
-         .help = "which tables: unit, phase, role, separated by commas (unit,phase)",
+         .help = "which tables, separated by commas: unit, phase, role; of events label, kind, "
+                 "argument, path, thread, unit (unit,phase,label)",
          .kind = OPTION_CALL,
          .target = &set.view,
          .parse = parse_by},
@@ -194,23 +250,29 @@ int cmd_report(int argc, char **argv)
     };
     const struct option_spec spec = {
         .command = "lamella report",
-        .operands = "RECORDING",
+        .operands = "INPUT...",
         .about = "Says where the time of a recording went: how much of it was seen, which phases "
                  "and units took it, what "
-                 "could not be sampled, and what stands out. Shares are of CPU time.",
+                 "could not be sampled, and what stands out. Shares are of CPU time. Of an "
+                 "instrumented program, or of self-profiles (.mm_profdata files, or directories "
+                 "of them, several as one), says which labels took it. By argument and by path "
+                 "every different one takes memory.",
         .example = "lamella report build.lamella\n"
                    "lamella report --unit serde build.lamella\n"
-                   "lamella report --format json build.lamella > report.json",
+                   "lamella report --format json build.lamella > report.json\n"
+                   "lamella report --by argument --top 30 regex-123.mm_profdata\n"
+                   "lamella report target/profiles/",
         .rows = rows,
         .min_operands = 1,
-        .max_operands = 1,
+        .max_operands = SIZE_MAX,
     };
     struct lam_error error = LAM_ERROR_INIT;
     struct option_operands operands = {0};
     int rc = options_parse(&spec, argc, argv, &operands, &error);
     int code = EXIT_DONE;
     if (rc == LAM_OK) {
-        set.recording = operands.items[0];
+        set.inputs = operands.items;
+        set.input_count = operands.count;
         rc = run_report(&set, &error);
         if (rc < 0) {
             launcher_say("%s", error.msg);

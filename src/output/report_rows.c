@@ -22,9 +22,29 @@ double report_process_cpu_s(const struct report_process *process)
                               : process->amount.cpu_ns + process->amount.late_ns);
 }
 
+bool report_is_of_events(const struct report *report)
+{
+    return report->session.has_intervals && !report->session.has_samples &&
+           report->session.charged_cpu_ns == PROFILE_UNKNOWN;
+}
+
+bool report_title_matches(const char *title, const char *wanted)
+{
+    return !wanted || glob_match_str(wanted, title) || strstr(title, wanted) != NULL;
+}
+
 bool report_unit_matches(const struct report_unit *unit, const char *wanted)
 {
-    return !wanted || glob_match_str(wanted, unit->title) || strstr(unit->title, wanted) != NULL;
+    return report_title_matches(unit->title, wanted);
+}
+
+/* Whether events of any process were counted: with --unit, of those that are called so. */
+static bool has_events(const struct report_view *view)
+{
+    bool has_any = false;
+    for (size_t i = 0; view->labels && i < view->labels->processes.count; i++)
+        has_any |= view->labels->processes.items[i].threads > 0;
+    return has_any;
 }
 
 static void add_amount(struct report_amount *to, const struct report_amount *from)
@@ -114,7 +134,7 @@ int report_rows_make(const struct report *report, const struct report_view *view
     struct sums sums = {.buckets = mem_zalloc((size_t)classifier_bucket_count(report->cls) + 1,
                                               sizeof *sums.buckets)};
     int rc = sums.buckets ? choose_units(report, view, rows) : LAM_E_NOMEM;
-    if (rc == LAM_OK && view->unit && rows->units_matching == 0) {
+    if (rc == LAM_OK && view->unit && rows->units_matching == 0 && !has_events(view)) {
         mem_free(sums.buckets);
         return lam_error_set(err, LAM_E_NOTFOUND, "no unit is called '%s'", view->unit);
     }

@@ -2,6 +2,7 @@
 #ifndef LAMELLA_OUTPUT_REPORT_ROWS_H
 #define LAMELLA_OUTPUT_REPORT_ROWS_H
 
+#include "analysis/labels.h"
 #include "analysis/report.h"
 
 struct report_view {
@@ -9,6 +10,10 @@ struct report_view {
     double percent_above; /* of phases and units; 0: all */
     bool by_unit, by_phase, by_role;
     const char *unit; /* glob or part of a unit's title: only these; NULL */
+    /* Of the events of instrumented programs; NULL: there are none. */
+    const struct labels *labels;
+    bool by_label, by_kind, by_argument, by_path, by_thread;
+    bool has_top; /* top was asked for */
 };
 
 struct phase_row {
@@ -43,6 +48,10 @@ int report_rows_make(const struct report *report, const struct report_view *view
                      struct report_rows *rows, struct lam_error *err);
 void report_rows_free(struct report_rows *rows);
 
+/* An input of events alone: nobody sampled, and nobody kept an account of processes. */
+bool report_is_of_events(const struct report *report);
+
+bool report_title_matches(const char *title, const char *wanted);
 bool report_unit_matches(const struct report_unit *unit, const char *wanted);
 
 /* CPU seconds of a process, as the kernel charged it, else as sampled. */

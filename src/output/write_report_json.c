@@ -4,6 +4,7 @@
 
 #include "base/json_write.h"
 #include "input/session_json.h"
+#include "output/write_labels.h"
 #include "output/write_report.h"
 
 enum { REPORT_JSON_VERSION = 1, SECONDS_DECIMALS = 9 };
@@ -395,8 +396,7 @@ int write_report_json(const struct report *report, const struct report_view *vie
     json_member_array(&json, "units");
     array_each(&rows.units, index) put_unit(&json, report, *index);
     json_put_end(&json);
-    json_member_array(&json, "activities");
-    json_put_end(&json);
+    write_labels_json(&json, report, view);
     put_threads(&json, report);
     put_processes(&json, report);
     put_timeline(&json, report);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "output/write_labels.h"
 #include "output/write_report.h"
 
 static void fact(struct table *table, const char *name, const char *value)
@@ -20,6 +21,12 @@ static int write_facts(const struct report *report, struct strbuf *out)
     report_command_text(report, &text);
     fact(&table, "command", strbuf_text(&text));
     fact(&table, "wall", unit_seconds(report_seconds(report->session.elapsed_ns)).text);
+    if (report_is_of_events(report)) {
+        int rc = table_print_markdown(&table, out);
+        table_free(&table);
+        strbuf_free(&text);
+        return rc;
+    }
     fact(&table, "CPU", unit_seconds(report_seconds(report_used_ns(report))).text);
     strbuf_clear(&text);
     strbuf_addf(&text, "%s of %u", unit_number(report->cores_used, 1).text, report->session.cores);
@@ -158,8 +165,10 @@ int write_report_markdown(const struct report *report, const struct report_view 
         rc = write_phases(report, &rows, out);
     if (rc == LAM_OK && view->by_role)
         rc = write_roles(&rows, out);
-    if (rc == LAM_OK && view->by_unit && report->units.count > 0)
+    if (rc == LAM_OK && view->by_unit && report->units.count > 0 && !report_is_of_events(report))
         rc = write_units(report, &rows, out);
+    if (rc == LAM_OK && labels_are_shown(view))
+        rc = write_labels_markdown(report, view, out);
     if (!view->unit)
         write_findings(report, out);
     report_rows_free(&rows);

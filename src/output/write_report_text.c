@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "output/write_labels.h"
 #include "output/write_report.h"
 
 enum { WIDTH_DEFAULT = 100, WIDTH_MIN = 60, WIDTH_MAX = 160, BAR_COLUMNS = 28 };
@@ -103,7 +104,9 @@ static void write_time_facts(struct writer *w)
     const struct profile_session *session = &report->session;
     struct facts facts = {.w = w};
     fact(&facts, "wall", STYLE_BOLD, unit_seconds(report_seconds(session->elapsed_ns)).text);
-    fact(&facts, "CPU", STYLE_BOLD, unit_seconds(report_seconds(report_used_ns(report))).text);
+    bool has_account = !report_is_of_events(report);
+    if (has_account)
+        fact(&facts, "CPU", STYLE_BOLD, unit_seconds(report_seconds(report_used_ns(report))).text);
     struct strbuf text = {0};
     if (session->cores > 0) {
         strbuf_addf(&text, "%s of %u", unit_number(report->cores_used, 1).text, session->cores);
@@ -116,7 +119,7 @@ static void write_time_facts(struct writer *w)
         strbuf_clear(&text);
     }
     strbuf_addf(&text, "%d", session->exit_code);
-    if (session->exit_code != 0)
+    if (session->exit_code > 0 || (session->exit_code < 0 && has_account))
         fact(&facts, "exit code", STYLE_RED, session->exit_code < 0 ? "unknown" : strbuf_text(&text));
     end_facts(&facts);
     strbuf_free(&text);
@@ -516,6 +519,17 @@ static void write_findings(struct writer *w)
     }
 }
 
+/* What is known of units and processes without looking inside. */
+static int write_account(struct writer *w)
+{
+    int rc = w->view->by_unit ? write_units(w) : LAM_OK;
+    if (rc == LAM_OK && w->view->unit)
+        rc = write_ledger(w);
+    if (rc == LAM_OK && w->view->by_unit && !w->view->unit)
+        rc = write_unsampled(w);
+    return rc;
+}
+
 int write_report_text(const struct report *report, const struct report_view *view,
                       const struct term *term, struct strbuf *out, struct lam_error *err)
 {
@@ -536,12 +550,10 @@ int write_report_text(const struct report *report, const struct report_view *vie
         rc = write_phases(&w);
     if (rc == LAM_OK && view->by_role)
         rc = write_roles(&w);
-    if (rc == LAM_OK && view->by_unit)
-        rc = write_units(&w);
-    if (rc == LAM_OK && view->unit)
-        rc = write_ledger(&w);
-    if (rc == LAM_OK && view->by_unit && !view->unit)
-        rc = write_unsampled(&w);
+    if (rc == LAM_OK && !report_is_of_events(report))
+        rc = write_account(&w);
+    if (rc == LAM_OK && labels_are_shown(view))
+        rc = write_labels_text(report, view, term, out);
     if (!view->unit)
         write_findings(&w);
     report_rows_free(&rows);

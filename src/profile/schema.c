@@ -386,19 +386,115 @@ static const struct schema_column artifact_columns[] = {
     BYTES(TABLE, 4, "bytes", "size"),
 };
 
+/* Seconds where a profile measures time. Where it counts something else (session: intervals.measure) the same figure stands
+ * under the second name, in that unit, and the first is null. */
+#define AMOUNT(place, name, meaning)       \
+    SECONDS(place, 1, name "_s", meaning), \
+        COUNT(place, 1, name "_units",     \
+              "the same where intervals.measure is no time; null where it is")
+
+static const struct schema_column interval_columns[] = {
+    TEXT(JSON, 1,
+         "measure", "time, cpu_time, instructions, instructions_minus_irqs, cycles, other: what events were measured in"),
+    COUNT(JSON, 1, "events", "intervals, those that were stored together included"),
+    COUNT(JSON, 1, "instants", "and integers"),
+    COUNT(JSON, 1, "threads", "with intervals"),
+    COUNT(JSON, 1, "processes", "with intervals"),
+    AMOUNT(JSON, "self", "of all labels"),
+    AMOUNT(
+        JSON, "thread",
+        "from the first start to the last end of an interval of a thread, added up over threads"),
+    COUNT(JSON, 1, "open",
+          "intervals that never ended: counted up to the last time known of their thread"),
+    COUNT(JSON, 1, "backward", "stored with an end before their start, counted as empty"),
+    COUNT(JSON, 1, "overlapping", "begun inside another interval and ended after it: nobody's child"),
+};
+
 static const struct schema_column activity_columns[] = {
     RUN_ID,
-    TEXT(BOTH, 2, "unit", "it belongs to"),
-    TEXT(BOTH, 2, "kind", "family of the label: Query, GenericActivity, Call, ..."),
-    TEXT(BOTH, 2, "label", "what the event is called"),
-    COUNT(BOTH, 2, "count", "how often"),
-    COUNT(BOTH, 2, "cache_hits", "answers from a cache"),
-    SECONDS(BOTH, 2, "self_s", "active time without what it called"),
-    SECONDS(BOTH, 2, "active_s", "time without waits"),
-    SECONDS(BOTH, 2, "time_s", "wall time, outermost"),
-    SECONDS(BOTH, 2, "blocked_s", "waiting for another thread's answer"),
-    SECONDS(BOTH, 2, "load_s", "loading from the incremental cache"),
-    SECONDS(BOTH, 2, "hashing_s", "hashing for the incremental cache"),
+    TEXT(BOTH, 1, "unit", "it belongs to; null: all of the input together"),
+    COUNT(BOTH, 1, "pid", "of its process; null: all"),
+    TEXT(BOTH, 1, "kind",
+         "family of the label: Query, GenericActivity, Call, ... Parts of a query that rustc "
+         "stores under kinds of their own "
+         "(QueryBlocked, QueryCacheHit, QueryCacheHitCount, IncrementalLoadResult, "
+         "IncrementalResultHashing) are columns of "
+         "its Query"),
+    TEXT(BOTH, 1, "label", "what the event is called"),
+    COUNT(BOTH, 1, "count", "how often, parts of queries not counted"),
+    COUNT(BOTH, 1, "cache_hits", "answers from a cache"),
+    AMOUNT(BOTH, "self", "active time without the events inside; parts of queries included"),
+    NUMBER(BOTH, 1, "share", "1", "self over the thread time of all (intervals.thread)"),
+    AMOUNT(BOTH, "active", "time without pauses; an event inside one of the same label adds nothing"),
+    AMOUNT(BOTH, "time", "wall time; an event inside one of the same label adds nothing"),
+    AMOUNT(BOTH, "wall", "wall time of every event, also inside one of the same label"),
+    AMOUNT(BOTH, "blocked", "of wall: waiting for another thread's answer"),
+    AMOUNT(BOTH, "load", "of self: loading from the incremental cache"),
+    AMOUNT(BOTH, "hashing", "of self: hashing for the incremental cache"),
+    AMOUNT(BOTH, "min", "shortest event, active time; null when none was stored singly"),
+    AMOUNT(BOTH, "p50", "half of the events took no longer, to 3%"),
+    AMOUNT(BOTH, "p90", "nine of ten took no longer"),
+    AMOUNT(BOTH, "p99", "99 of 100 took no longer"),
+    AMOUNT(BOTH, "max", "longest event"),
+    COUNT(BOTH, 1, "open", "of count: never ended"),
+    COUNT(BOTH, 1, "folded", "of count: stored together with others, not in the percentiles"),
+};
+
+static const struct schema_column activity_kind_columns[] = {
+    TEXT(JSON, 1, "kind", "as it was recorded; parts of queries under their own"),
+    COUNT(JSON, 1, "count", "events"),
+    AMOUNT(JSON, "self", "of them"),
+};
+
+static const struct schema_column activity_unit_columns[] = {
+    TEXT(JSON, 1, "unit", "its name for people"), COUNT(JSON, 1, "pid", "of its process"),
+    COUNT(JSON, 1, "events", "intervals"),        COUNT(JSON, 1, "threads", "with intervals"),
+    AMOUNT(JSON, "self", "of all labels"),        AMOUNT(JSON, "thread", "see intervals"),
+};
+
+static const struct schema_column activity_thread_columns[] = {
+    TEXT(JSON, 1, "unit", "it belongs to"),         COUNT(JSON, 1, "pid", "of its process"),
+    COUNT(JSON, 1, "tid", "of the thread"),         TEXT(JSON, 1, "name", "the last it had"),
+    COUNT(JSON, 1, "events", "intervals"),          AMOUNT(JSON, "self", "of all labels"),
+    AMOUNT(JSON, "start", "of its first interval"), AMOUNT(JSON, "end", "of its last interval"),
+};
+
+static const struct schema_column artifact_size_columns[] = {
+    TEXT(JSON, 1, "unit", "that made it; null: all together"),
+    COUNT(JSON, 1, "pid", "of its process; null: all"),
+    TEXT(JSON, 1, "label", "what the program calls it"),
+    BYTES(JSON, 1, "bytes", "all of that name, added up"),
+};
+
+static const struct schema_column instant_columns[] = {
+    TEXT(JSON, 1, "kind", "family of the label"),
+    TEXT(JSON, 1, "label", "what the instant or integer is called"),
+    COUNT(JSON, 1, "count", "how often"),
+    COUNT(JSON, 1, "values", "of count: with a value"),
+    COUNT(JSON, 1, "sum", "of the values; null: none has one"),
+    COUNT(JSON, 1, "min", "least value"),
+    COUNT(JSON, 1, "max", "largest value"),
+};
+
+static const struct schema_column argument_columns[] = {
+    TEXT(JSON, 1, "kind", "family of the label"),
+    TEXT(JSON, 1, "label", "what the event is called"),
+    TEXT(JSON, 1, "argument", "its arguments, ', ' between them"),
+    COUNT(JSON, 1, "count", "events with them"),
+    AMOUNT(JSON, "self", "of these events"),
+    AMOUNT(JSON, "time", "active; an event inside one of the same label adds nothing"),
+    AMOUNT(JSON, "max", "longest of them, active"),
+};
+
+static const struct schema_column path_columns[] = {
+    COUNT(JSON, 1, "path", "number of the path, from 1"),
+    COUNT(JSON, 1, "parent", "path around it; null: outermost"),
+    COUNT(JSON, 1, "depth", "labels around it"),
+    TEXT(JSON, 1, "kind", "of the innermost label"),
+    TEXT(JSON, 1, "label", "innermost label"),
+    COUNT(JSON, 1, "count", "events there"),
+    AMOUNT(JSON, "self", "of these events"),
+    AMOUNT(JSON, "time", "active"),
 };
 
 static const struct schema_column finding_columns[] = {
@@ -409,10 +505,13 @@ static const struct schema_column finding_columns[] = {
     TEXT(JSON, 1, "unit", "that it is about"),
 };
 
-#define ROW(name, row, key, is_list, since, columns)                              \
-    {                                                                             \
-        name, row, key, is_list, since, columns, sizeof columns / sizeof *columns \
+#define ROW_WHEN(name, row, key, is_list, since, when, columns)                         \
+    {                                                                                   \
+        name, row, key, is_list, since, when, columns, sizeof columns / sizeof *columns \
     }
+#define ROW(name, row, key, is_list, since, columns) \
+    ROW_WHEN(name, row, key, is_list, since, NULL, columns)
+#define EVENTS "there are events"
 
 const struct schema_table schema_tables[] = {
     ROW("sessions", "recording", "session", 0, 1, session_columns),
@@ -424,7 +523,21 @@ const struct schema_table schema_tables[] = {
     ROW("roles", "thread role", "roles", 1, 1, role_columns),
     ROW("units", "unit: one compilation, link or build-script run", "units", 1, 1, unit_columns),
     ROW("waits", "kind of wait, of a unit or a thread", NULL, 1, 1, wait_columns),
-    ROW("activities", "label of an instrumented unit", "activities", 1, 2, activity_columns),
+    ROW_WHEN("intervals", "report: its events, added up", "intervals", 0, 1, EVENTS, interval_columns),
+    ROW("activities", "kind and label of an instrumented unit", "activities", 1, 1, activity_columns),
+    ROW_WHEN("activity_kinds", "kind of event", "activity_kinds", 1, 1, EVENTS, activity_kind_columns),
+    ROW_WHEN("activity_units", "process with events", "activity_units", 1, 1, EVENTS,
+             activity_unit_columns),
+    ROW_WHEN("activity_threads", "thread with events", "activity_threads", 1, 1, EVENTS,
+             activity_thread_columns),
+    ROW_WHEN("artifact_sizes", "name of an artifact", "artifact_sizes", 1, 1, EVENTS,
+             artifact_size_columns),
+    ROW_WHEN("instants", "kind and label of instants and integers", "instants", 1, 1, EVENTS,
+             instant_columns),
+    ROW_WHEN("arguments", "label and arguments", "arguments", 1, 1, "--by argument was given",
+             argument_columns),
+    ROW_WHEN("paths", "way from the outermost label to an event", "paths", 1, 1,
+             "--by path was given", path_columns),
     ROW("threads", "thread of a sampled process", "threads", 1, 1, thread_columns),
     ROW("processes", "program image", "processes", 1, 1, process_columns),
     ROW("timeline", "poll of the machine, ten a second", "timeline", 1, 1, timeline_columns),

@@ -42,6 +42,7 @@ struct schema_table {
     const char *report_key; /* in the report: NULL when it is in no report */
     uint8_t report_is_list; /* a list of objects; else one object */
     uint8_t since;
+    const char *report_when; /* "there are events": else the key is absent; NULL: it is always there */
     const struct schema_column *columns;
     size_t column_count;
 };

@@ -67,16 +67,17 @@ void schema_write_document(struct strbuf *out)
     for (size_t i = 0; i < schema_table_count; i++) {
         const struct schema_table *table = &schema_tables[i];
         if (table->report_key)
-            strbuf_addf(out, "| `%s` | [%s](#%s)%s%s |\n", table->report_key,
+            strbuf_addf(out, "| `%s` | [%s](#%s)%s%s%s%s |\n", table->report_key,
                         table->report_is_list ? "list, one " : "object", table->name,
-                        table->report_is_list ? "per " : "", table->report_is_list ? table->row : "");
+                        table->report_is_list ? "per " : "", table->report_is_list ? table->row : "",
+                        table->report_when ? "; only where " : "",
+                        table->report_when ? table->report_when : "");
     }
     for (size_t i = 0; i < schema_table_count; i++) {
         const struct schema_table *table = &schema_tables[i];
         if (!is_in(table, SCHEMA_IN_REPORT))
             continue;
-        strbuf_addf(out, "\n## %s\n\nOne per %s.%s\n", table->name, table->row,
-                    table->since > 1 ? " Empty until lamella reads instrumented programs." : "");
+        strbuf_addf(out, "\n## %s\n\nOne per %s.\n", table->name, table->row);
         add_columns(out, table, SCHEMA_IN_REPORT);
     }
     strbuf_add(out, "\n# Tables\n\nWhat `lamella tables` will write, one row per what is said. "

@@ -1,0 +1,20 @@
+#include "output/write_labels.h"
+
+int write_labels_markdown(const struct report *report, const struct report_view *view,
+                          struct strbuf *out)
+{
+    struct labels_tables tables = {0};
+    int rc = labels_tables_make(report, view, 0, &tables);
+    strbuf_add(out, "\nEvents: ");
+    labels_summary_text(view, out);
+    strbuf_add(out, ".\n");
+    for (size_t i = 0; rc == LAM_OK && i < tables.count; i++) {
+        strbuf_addf(out, "\n## %s\n\n", tables.items[i].heading);
+        rc = table_print_markdown(&tables.items[i].table, out);
+        if (tables.items[i].hidden > 0)
+            strbuf_addf(out, "\nand %s more %s\n", unit_count(tables.items[i].hidden).text,
+                        tables.items[i].hidden_what);
+    }
+    labels_tables_free(&tables);
+    return rc;
+}
