@@ -368,7 +368,7 @@ static void page_twice(struct make *make)
 }
 static void page_kind_later(struct make *make)
 {
-    PAGE(STREAM_PAGE_SAMPLES, 2, 0)->kind = 17;
+    PAGE(STREAM_PAGE_SAMPLES, 2, 0)->kind = 99;
 }
 static void chunk_number_wrong(struct make *make)
 {

@@ -27,10 +27,8 @@ void stream_walk_begin(struct stream_walk *walk, struct stream_page_span pages)
     walk->has_carry = false;
 }
 
-/* A page's records: in place, or unpacked into `into`; spare is a second buffer of that size. NULL and counted when it does
- * not unpack. */
-static const uint8_t *page_body(const struct stream_file *file, const struct stream_page_ref *page,
-                                ZSTD_DCtx *unpacker, uint8_t *into, uint8_t *spare,
+const uint8_t *stream_page_body(const struct stream_file *file, const struct stream_page_ref *page,
+                                void *unpacker, uint8_t *into, uint8_t *spare,
                                 struct stream_faults *faults)
 {
     const uint8_t *at = file->bytes + page->body_offset;
@@ -63,8 +61,9 @@ static int next_page(struct stream_walk *walk)
         }
         if (walk->page->packed_bytes && !walk->unpacker && !(walk->unpacker = ZSTD_createDCtx()))
             return LAM_E_NOMEM;
-        walk->body = page_body(walk->file, walk->page, walk->unpacker, walk->scratch,
-                               walk->scratch ? walk->scratch + STREAM_PAGE_MAX : NULL, &walk->faults);
+        walk->body =
+            stream_page_body(walk->file, walk->page, walk->unpacker, walk->scratch,
+                             walk->scratch ? walk->scratch + STREAM_PAGE_MAX : NULL, &walk->faults);
         if (walk->body && walk->body_bytes)
             return 1;
         walk->body_bytes = 0;
@@ -279,7 +278,7 @@ static int unpack_chunk(const struct stream_file *file, const struct stream_page
         if (!into || !unpacker || !spare)
             return LAM_E_NOMEM;
     }
-    nodes->chunks[page->sequence] = page_body(file, page, unpacker, into, spare, faults);
+    nodes->chunks[page->sequence] = stream_page_body(file, page, unpacker, into, spare, faults);
     nodes->chunk_nodes[page->sequence] = page->body_bytes / (uint32_t)sizeof(struct stream_node);
     return LAM_OK;
 }

@@ -59,6 +59,12 @@ struct stream_sample_view {
 /* 1 and the next sample; 0 at the end of the span; LAM_E_NOMEM. Carry slots are joined with the sample they belong to. */
 int stream_next_sample(struct stream_walk *walk, struct stream_sample_view *sample);
 
+/* A page's records: in place, or unpacked into `into`; spare is a second buffer of STREAM_PAGE_MAX bytes, unpacker a
+ * ZSTD_DCtx. NULL and counted when it does not unpack. */
+const uint8_t *stream_page_body(const struct stream_file *file, const struct stream_page_ref *page,
+                                void *unpacker, uint8_t *into, uint8_t *spare,
+                                struct stream_faults *faults);
+
 /* ---- the stack trie ---- */
 
 enum { STREAM_CHUNKS_SMALL = 6 }; /* chunks before this one grow, all others are STREAM_PAGE_MAX */

@@ -1,0 +1,81 @@
+/* The events of one instrumented program into a sink: labels, tracks, nested intervals, instants, integers and folds. */
+#ifndef LAMELLA_INPUT_PROCESS_EVENTS_H
+#define LAMELLA_INPUT_PROCESS_EVENTS_H
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/map.h"
+#include "input/interval_nest.h"
+#include "input/label_merge.h"
+#include "profile/sink.h"
+#include "reader/event_read.h"
+#include "reader/tick_clock.h"
+
+enum { EVENT_LABEL_CACHE = 4096 };
+
+struct event_label_slot {
+    uint64_t key;   /* kind << 32 | id */
+    uint32_t label; /* 0: empty */
+};
+
+struct event_line { /* a thread, or a track, while its events are read */
+    struct interval_nest nest;
+    uint32_t thread; /* in the sink */
+    uint32_t segments_left;
+    uint64_t last; /* time */
+    struct arena folds;
+};
+
+struct process_events {
+    /* Filled in by the caller. */
+    const struct profile_sink *sink;
+    struct label_merge *labels;
+    struct interval_paths *paths;
+    struct tick_clock *clock;
+    uint32_t process;
+    uint32_t first_track; /* id in the sink of its first track */
+
+    /* Out. */
+    uint32_t tracks; /* pushed */
+    struct nest_totals totals;
+
+    /* Inside. */
+    const struct stream_file *file;
+    struct event_names names;
+    struct event_index index;
+    struct map thread_ids; /* number in the file → id in the sink */
+    struct map track_ids;
+    struct map thread_lines, track_lines; /* → index in lines + 1 */
+    LAM_ARRAY(struct event_line *) lines;
+    LAM_ARRAY(uint32_t) free_lines;
+    struct event_label_slot *cache;
+    struct event_args args;
+    LAM_ARRAY(struct profile_text) texts;
+    struct strbuf text;
+    bool uses_stints;
+};
+
+/* Reads what must be known before threads are pushed. The file must stay open until close. LAM_OK or LAM_E_NOMEM. */
+int process_events_open(struct process_events *events, const struct stream_file *file,
+                        struct stream_faults *faults);
+
+/* Says which thread of the sink a thread of the file is; every one in index.threads must be told before the push. */
+int process_events_thread(struct process_events *events, uint32_t thread, uint32_t id);
+
+/* Pushes all. LAM_OK, LAM_E_NOMEM or the sink's code. */
+int process_events_push(struct process_events *events, struct stream_faults *faults);
+
+void process_events_close(struct process_events *events);
+
+/* Calling-context trees as folds; part of the push. */
+int process_events_push_trees(struct process_events *events, struct stream_faults *faults);
+
+/* Adds the threads that have trees to those of the index; part of the opening. */
+int process_events_tree_threads(struct process_events *events);
+
+/* For the trees: a label's id, a track's id (told when it is new), and a time. */
+int process_events_label(struct process_events *events, uint32_t kind, uint32_t id, uint32_t *out);
+int process_events_track(struct process_events *events, uint32_t track, uint32_t *out);
+int64_t process_events_ns(struct process_events *events, uint64_t time);
+
+#endif

@@ -1,0 +1,94 @@
+/* What must be known of an instrumented program's events before they are read one after the other: ends that are stored
+ * elsewhere, pauses, folded calls, and intervals that were stored when they were over. One pass over all slots; memory grows
+ * with these exceptions and not with events: an interval whose end lies in its own slot leaves nothing here. */
+#ifndef LAMELLA_READER_EVENT_INDEX_H
+#define LAMELLA_READER_EVENT_INDEX_H
+
+#include "base/array.h"
+#include "base/map.h"
+#include "reader/event_names.h"
+#include "reader/event_pages.h"
+
+struct event_mark { /* something about an interval, stored elsewhere */
+    uint64_t where; /* of its slot: sequence of its page << 16 | slots from the page's start */
+    uint64_t time;
+    uint32_t lane;
+    uint32_t thread; /* that stored it */
+    uint32_t code;   /* END, PAUSE, RESUME, FOLD */
+    uint32_t fold;   /* index */
+};
+
+struct event_fold {
+    uint64_t time;
+    uint32_t kind, id, thread;
+    uint64_t count, total, self;
+};
+
+struct event_later { /* an interval that was stored when it was over */
+    uint64_t start;
+    uint32_t lane, segment; /* how manieth stretch of one thread in its lane */
+    uint32_t page;          /* index in file->pages */
+    uint32_t slot;
+};
+
+struct event_thread {
+    uint32_t thread, tid;
+    uint32_t segments; /* stretches in lanes */
+    uint64_t last;     /* the latest time */
+};
+
+struct event_stint { /* a track runs on a thread */
+    uint32_t track, thread;
+    uint64_t from, to;
+    uint64_t before; /* how long it ran before */
+};
+
+struct event_lane_info {
+    uint32_t lane;
+    struct stream_page_span pages;
+    size_t first_mark, end_mark;
+    size_t first_later, end_later;
+    uint32_t segments;
+};
+
+struct event_index {
+    LAM_ARRAY(struct event_lane_info) lanes; /* by number */
+    LAM_ARRAY(struct event_mark) marks;      /* by lane, where, time */
+    LAM_ARRAY(struct event_fold) folds;
+    LAM_ARRAY(struct event_later) later;    /* by lane, segment, start */
+    LAM_ARRAY(struct event_thread) threads; /* as they come */
+    struct map thread_at;                   /* number → index in threads */
+    LAM_ARRAY(struct event_stint) stints;   /* by track, from; only when wanted */
+    uint64_t slots;                         /* in use */
+    uint64_t last;                          /* the latest time of all */
+    bool has_tracks, has_pauses;
+};
+
+/* All-zero first. Damage is counted. LAM_OK or LAM_E_NOMEM. */
+int event_index_build(struct event_index *index, const struct stream_file *file,
+                      const struct event_names *names, bool wants_stints,
+                      struct stream_faults *faults);
+void event_index_free(struct event_index *index);
+
+/* The marks of one slot, in the order of time. */
+struct event_marks {
+    const struct event_mark *items;
+    size_t count;
+};
+struct event_marks event_index_marks(const struct event_index *index,
+                                     const struct event_lane_info *lane, uint64_t where);
+
+/* How long a track ran between two times. */
+uint64_t event_index_ran(const struct event_index *index, uint32_t track, uint64_t from, uint64_t to);
+
+/* A FOLD slot with those behind it; false when some are missing. *lane: that its ref is in. */
+bool event_fold_decode(const struct event_page *page, uint32_t slot, uint64_t time, uint32_t thread,
+                       struct event_fold *fold, uint32_t *lane);
+
+/* Whether the file has the page that a ref names. */
+bool event_ref_is_there(const struct stream_file *file, uint32_t lane, uint64_t where);
+
+/* Of a slot with code 255 the kind is in the slot behind it, else the code is its number. 0: it is missing. */
+uint32_t event_slot_kind(const struct event_page *page, uint32_t slot, uint32_t code);
+
+#endif

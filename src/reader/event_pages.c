@@ -1,0 +1,79 @@
+#include "reader/event_pages.h"
+
+#include <string.h>
+#include <zstd.h>
+
+#include "base/memory.h"
+#include "reader/stream_walk.h"
+
+void event_pages_init(struct event_pages *pages, const struct stream_file *file)
+{
+    *pages = (struct event_pages){.file = file};
+}
+
+void event_pages_close(struct event_pages *pages)
+{
+    for (unsigned i = 0; i < EVENT_PAGES_KEPT; i++)
+        mem_free(pages->kept[i]);
+    mem_free(pages->spare);
+    ZSTD_freeDCtx(pages->unpacker);
+    *pages = (struct event_pages){0};
+}
+
+/* Whole slots into `into`. 1, 0 or LAM_E_NOMEM. */
+static int unpack(struct event_pages *pages, const struct stream_page_ref *ref, void *into)
+{
+    if (!pages->spare && !(pages->spare = mem_alloc(STREAM_PAGE_MAX)))
+        return LAM_E_NOMEM;
+    if (!pages->unpacker && !(pages->unpacker = ZSTD_createDCtx()))
+        return LAM_E_NOMEM;
+    return stream_page_body(pages->file, ref, pages->unpacker, into, pages->spare, &pages->faults) !=
+           NULL;
+}
+
+static void swap_slots(struct stream_slot *slots, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        slots[i].head = __builtin_bswap64(slots[i].head);
+        slots[i].rest = __builtin_bswap64(slots[i].rest);
+    }
+}
+
+/* A copy of the page in our order, from before or made now. */
+static int get_copy(struct event_pages *pages, size_t index, const struct stream_slot **out)
+{
+    const struct stream_page_ref *ref = &pages->file->pages.items[index];
+    for (unsigned i = 0; i < EVENT_PAGES_KEPT; i++) {
+        if (pages->kept_page[i] == index + 1) {
+            *out = pages->kept[i];
+            return 1;
+        }
+    }
+    unsigned at = pages->next;
+    pages->next = (at + 1) % EVENT_PAGES_KEPT;
+    pages->kept_page[at] = 0;
+    if (!pages->kept[at] && !(pages->kept[at] = mem_alloc(STREAM_PAGE_MAX)))
+        return LAM_E_NOMEM;
+    int rc = 1;
+    if (ref->packed_bytes)
+        rc = unpack(pages, ref, pages->kept[at]);
+    else
+        memcpy(pages->kept[at], pages->file->bytes + ref->body_offset, ref->body_bytes);
+    if (rc <= 0)
+        return rc;
+    if (pages->file->is_swapped)
+        swap_slots(pages->kept[at], ref->body_bytes / sizeof(struct stream_slot));
+    pages->kept_page[at] = index + 1;
+    *out = pages->kept[at];
+    return 1;
+}
+
+int event_pages_get(struct event_pages *pages, size_t index, struct event_page *out)
+{
+    const struct stream_page_ref *ref = &pages->file->pages.items[index];
+    const uint8_t *at = pages->file->bytes + ref->body_offset;
+    bool in_place = !ref->packed_bytes && !pages->file->is_swapped && ((uintptr_t)at & 7) == 0;
+    *out = (struct event_page){ref, (const struct stream_slot *)(const void *)at,
+                               ref->body_bytes / (uint32_t)sizeof(struct stream_slot)};
+    return in_place ? 1 : get_copy(pages, index, &out->slots);
+}

@@ -1,0 +1,319 @@
+#include "reader/event_read.h"
+
+#include <string.h>
+
+void event_lane_open(struct event_lane *lane, const struct stream_file *file,
+                     const struct event_names *names, const struct event_index *index,
+                     const struct event_lane_info *info)
+{
+    *lane = (struct event_lane){
+        .names = names,
+        .index = index,
+        .info = info,
+        .file = file,
+        .next_page = info->pages.first,
+        .later = info->first_later,
+    };
+    event_pages_init(&lane->pages, file);
+    event_pages_init(&lane->later_pages, file);
+}
+
+void event_lane_close(struct event_lane *lane)
+{
+    event_pages_close(&lane->pages);
+    event_pages_close(&lane->later_pages);
+    *lane = (struct event_lane){0};
+}
+
+static uint64_t where_of(const struct event_page *page, uint32_t slot)
+{
+    return (uint64_t)page->ref->sequence << 16 | (slot + EVENT_SLOTS_BEFORE);
+}
+
+/* What the slots behind say about the event itself. */
+static void add_more(struct event *event, const struct event_page *page, uint32_t slot)
+{
+    event->more = page->slots + slot + 1;
+    event->more_count = event_slots_behind(page, slot + 1);
+    for (uint32_t i = 0; i < event->more_count; i++) {
+        struct stream_slot more = event_slot_load(&event->more[i]);
+        switch (stream_slot_code(&more)) {
+        case STREAM_SLOT_VALUE:
+            if (event->value == STREAM_SLOT_PAYLOAD_MAX)
+                event->value = more.rest;
+            break;
+        case STREAM_SLOT_SELF:
+            event->has_self = true;
+            event->self = more.rest;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* An end that lies in the slot, else the first of its END slots. */
+static void set_end(struct event *event, uint64_t payload)
+{
+    event->is_open = payload == 0;
+    event->end = payload ? event->start + payload - 1 : event->start;
+    for (size_t i = 0; event->is_open && i < event->marks.count; i++) {
+        const struct event_mark *mark = &event->marks.items[i];
+        if (mark->code != STREAM_SLOT_END)
+            continue;
+        event->is_open = false;
+        event->end = mark->time;
+        event->end_thread = mark->thread;
+    }
+}
+
+/* The event at a slot; false when it is none. */
+static bool decode(const struct event_lane *lane, const struct event_page *page, uint32_t at,
+                   const struct stream_slot *slot, uint64_t start, struct event *event)
+{
+    uint32_t code = stream_slot_code(slot);
+    uint32_t number = event_slot_kind(page, at, code);
+    if (number < STREAM_SLOT_KIND_MIN)
+        return false;
+    const struct event_kind *kind = event_names_kind(lane->names, number);
+    *event = (struct event){
+        .type = kind->flags & STREAM_KIND_INSTANT   ? EVENT_INSTANT
+                : kind->flags & STREAM_KIND_INTEGER ? EVENT_INTEGER
+                                                    : EVENT_INTERVAL,
+        .lane = lane->info->lane,
+        .kind = number,
+        .id = stream_slot_id(slot),
+        .flags = kind->flags,
+        .weight = kind->weight,
+        .start = start,
+        .end = start,
+        .value = stream_slot_payload(slot),
+        .offset = event_slot_offset(page->ref, at),
+    };
+    add_more(event, page, at);
+    if (event->type != EVENT_INTERVAL)
+        return true;
+    if (lane->page_has_marks || page != &lane->page)
+        event->marks = event_index_marks(lane->index, lane->info, where_of(page, at));
+    set_end(event, stream_slot_payload(slot));
+    return true;
+}
+
+static void simple(const struct event_lane *lane, enum event_type type, uint64_t time,
+                   struct event *event)
+{
+    *event = (struct event){.type = type, .lane = lane->info->lane, .start = time, .end = time};
+}
+
+static bool on_owner(struct event_lane *lane, uint32_t thread, uint32_t tid, uint64_t time,
+                     struct event *event)
+{
+    if (lane->has_owner && lane->owner == thread)
+        return false;
+    lane->owner = thread;
+    lane->has_owner = true;
+    simple(lane, EVENT_OWNER, time, event);
+    event->thread = thread;
+    event->tid = tid;
+    return true;
+}
+
+/* A fold below an interval that is there comes with it. */
+static bool on_fold(struct event_lane *lane, uint32_t at, const struct stream_slot *slot,
+                    uint64_t time, struct event *event)
+{
+    uint32_t ref_lane;
+    if (!event_fold_decode(&lane->page, at, time, lane->owner, &lane->fold, &ref_lane) ||
+        event_ref_is_there(lane->file, ref_lane, stream_slot_payload(slot)))
+        return false;
+    simple(lane, EVENT_FOLD, time, event);
+    event->fold = &lane->fold;
+    event->kind = lane->fold.kind;
+    event->id = lane->fold.id;
+    return true;
+}
+
+/* Whether the slot is an event that goes out where it stands. */
+static bool on_slot(struct event_lane *lane, uint32_t at, const struct stream_slot *slot,
+                    uint64_t time, struct event *event)
+{
+    uint32_t code = stream_slot_code(slot);
+    switch (code) {
+    case STREAM_SLOT_OWNER:
+        return on_owner(lane, stream_slot_id(slot), (uint32_t)stream_slot_payload(slot), time, event);
+    case STREAM_SLOT_BASE:
+        lane->base = slot->rest;
+        return false;
+    case STREAM_SLOT_TRACK_SWITCH:
+    case STREAM_SLOT_TRACK_END:
+        simple(lane, code == STREAM_SLOT_TRACK_END ? EVENT_TRACK_END : EVENT_TRACK, time, event);
+        event->track = stream_slot_id(slot);
+        return true;
+    case STREAM_SLOT_FOLD:
+        return on_fold(lane, at, slot, time, event);
+    default:
+        return code >= STREAM_SLOT_KIND_MIN && decode(lane, &lane->page, at, slot, time, event) &&
+               !(event->flags & STREAM_KIND_LATER);
+    }
+}
+
+static int next_page(struct event_lane *lane)
+{
+    while (lane->next_page < lane->info->pages.end) {
+        int rc = event_pages_get(&lane->pages, lane->next_page++, &lane->page);
+        if (rc < 0)
+            return rc;
+        if (rc == 0)
+            continue;
+        lane->slot = 0;
+        lane->base = lane->page.ref->base_ticks;
+        const struct event_index *index = lane->index;
+        uint64_t from = (uint64_t)lane->page.ref->sequence << 16, to = from + (1u << 16);
+        size_t low = lane->info->first_mark, high = lane->info->end_mark;
+        while (low < high) {
+            size_t mid = low + (high - low) / 2;
+            if (index->marks.items[mid].where < from)
+                low = mid + 1;
+            else
+                high = mid;
+        }
+        lane->page_has_marks = low < lane->info->end_mark && index->marks.items[low].where < to;
+        return 1;
+    }
+    lane->page.count = lane->slot = 0;
+    return 0;
+}
+
+/* The next event as they lie in the lane. */
+static int next_in_lane(struct event_lane *lane, struct event *event)
+{
+    for (;;) {
+        if (lane->slot >= lane->page.count) {
+            int rc = next_page(lane);
+            if (rc <= 0)
+                return rc;
+            continue;
+        }
+        uint32_t at = lane->slot++;
+        struct stream_slot slot = event_slot_load(&lane->page.slots[at]);
+        uint32_t code = stream_slot_code(&slot);
+        if (code == STREAM_SLOT_NONE || (code >= STREAM_SLOT_KIND && code < STREAM_SLOT_KIND_MIN))
+            continue;
+        uint64_t time = lane->base + stream_slot_time(&slot);
+        if (!lane->has_owner && code != STREAM_SLOT_OWNER) { /* as in the index */
+            lane->slot--;
+            (void)on_owner(lane, 0, lane->page.ref->tid, time, event);
+            return 1;
+        }
+        if (on_slot(lane, at, &slot, time, event))
+            return 1;
+    }
+}
+
+/* The next of those that were stored when they were over, if it belongs to the stretch being given out and began no later
+ * than what is held. 1, 0 or LAM_E_NOMEM. */
+static int next_later(struct event_lane *lane, struct event *event)
+{
+    bool is_over = !lane->has_held || lane->held.type == EVENT_OWNER;
+    while (lane->later < lane->info->end_later) {
+        const struct event_later *later = &lane->index->later.items[lane->later];
+        if (later->segment > lane->segment ||
+            (later->segment == lane->segment && !is_over && later->start > lane->held.start))
+            return 0;
+        lane->later++;
+        struct event_page page;
+        int rc = event_pages_get(&lane->later_pages, later->page, &page);
+        if (rc < 0)
+            return rc;
+        if (rc == 0 || later->slot >= page.count)
+            continue;
+        struct stream_slot slot = event_slot_load(&page.slots[later->slot]);
+        if (decode(lane, &page, later->slot, &slot, later->start, event))
+            return 1;
+    }
+    return 0;
+}
+
+/* Who recorded it shows when it goes out: the lane was read ahead. Whether it is one that goes out. */
+static bool give_out(struct event_lane *lane, struct event *event)
+{
+    switch (event->type) {
+    case EVENT_OWNER:
+        lane->thread = event->thread;
+        lane->tid = event->tid;
+        lane->track = 0;
+        lane->segment++;
+        return true;
+    case EVENT_TRACK:
+    case EVENT_TRACK_END:
+        event->thread = lane->thread;
+        event->tid = lane->tid;
+        if (event->type == EVENT_TRACK && event->track == lane->track)
+            return false; /* told again on a new page */
+        if (event->type == EVENT_TRACK || event->track == lane->track)
+            lane->track = event->type == EVENT_TRACK ? event->track : 0;
+        return true;
+    default:
+        event->thread = lane->thread;
+        event->tid = lane->tid;
+        event->track = lane->track;
+        if (!event->end_thread)
+            event->end_thread = lane->thread;
+        return true;
+    }
+}
+
+/* The next one in the order of starts: as they lie, or before that one what was stored later. */
+static int next_merged(struct event_lane *lane, struct event *event)
+{
+    int rc = lane->has_held ? 1 : next_in_lane(lane, &lane->held);
+    if (rc < 0)
+        return rc;
+    lane->has_held = rc > 0;
+    rc = next_later(lane, event);
+    if (rc != 0 || !lane->has_held)
+        return rc;
+    *event = lane->held;
+    lane->has_held = false;
+    return 1;
+}
+
+int event_lane_next(struct event_lane *lane, struct event *event)
+{
+    bool has_later = lane->info->first_later < lane->info->end_later;
+    int rc;
+    do {
+        rc = has_later ? next_merged(lane, event) : next_in_lane(lane, event);
+    } while (rc > 0 && !give_out(lane, event));
+    return rc;
+}
+
+static uint64_t ran(const struct event_index *index, uint32_t track, uint64_t from, uint64_t to)
+{
+    if (to <= from)
+        return 0;
+    return track ? event_index_ran(index, track, from, to) : to - from;
+}
+
+uint64_t event_paused(const struct event_index *index, const struct event *event, uint32_t track,
+                      uint64_t end)
+{
+    if (end <= event->start)
+        return 0;
+    uint64_t active = ran(index, track, event->start, end);
+    uint64_t since = 0;
+    bool is_paused = false;
+    for (size_t i = 0; i <= event->marks.count; i++) {
+        const struct event_mark *mark = i < event->marks.count ? &event->marks.items[i] : NULL;
+        uint64_t at = mark && mark->time < end ? mark->time : end;
+        if (is_paused && (!mark || mark->code == STREAM_SLOT_RESUME || at == end)) {
+            active -= ran(index, track, since, at);
+            is_paused = false;
+        }
+        if (mark && mark->code == STREAM_SLOT_PAUSE && !is_paused && at < end) {
+            is_paused = true;
+            since = at > event->start ? at : event->start;
+        }
+    }
+    return end - event->start - active;
+}
