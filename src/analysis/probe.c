@@ -82,6 +82,7 @@ int probe_open(struct probe **out, const struct probe_options *options, struct l
         return lam_error_set(err, LAM_E_NOMEM, "probe: out of memory");
     probe->cls = options->cls;
     probe->source = options->names;
+    probe->wanted = options->process;
     probe->charged_ns = PROFILE_UNKNOWN;
     struct frame_names names = {.ctx = probe, .module = add_module, .names = add_names};
     stack_states_init(&probe->states, options->cls, &names);
@@ -107,11 +108,10 @@ void probe_close(struct probe **out)
     array_free(&probe->stacks);
     array_free(&probe->nodes);
     map_free(&probe->children);
-    array_free(&probe->programs_of);
+    array_free(&probe->processes);
     array_free(&probe->module_names);
     array_free(&probe->module_paths);
-    array_free(&probe->group_of);
-    array_free(&probe->process_of);
+    array_free(&probe->threads);
     array_free(&probe->groups);
     array_free(&probe->tallies);
     map_free(&probe->tally_ids);
@@ -136,10 +136,11 @@ static int on_process(void *ctx, const struct profile_process *process)
         exe = process->argv[0];
     uint32_t id;
     int rc = intern_add(&probe->programs, exe.bytes ? exe.bytes : "", exe.bytes ? exe.size : 0, &id);
-    if (rc == LAM_OK && process->process >= probe->programs_of.count)
-        rc = array_resize(&probe->programs_of, (size_t)process->process + 1);
+    if (rc == LAM_OK && process->process >= probe->processes.count)
+        rc = array_resize(&probe->processes, (size_t)process->process + 1);
     if (rc == LAM_OK)
-        probe->programs_of.items[process->process] = intern_text(&probe->programs, id, NULL);
+        probe->processes.items[process->process] =
+            (struct probe_process){intern_text(&probe->programs, id, NULL), process->pid};
     return rc;
 }
 
@@ -157,38 +158,43 @@ static int find_group(struct probe *probe, const struct probe_group *wanted, uin
     return array_push(&probe->groups, *wanted);
 }
 
-static int name_thread(struct probe *probe, uint32_t thread, struct profile_text name)
+static int name_thread(struct probe *probe, struct probe_thread *thread, struct profile_text name)
 {
-    uint32_t process = probe->process_of.items[thread];
-    const char *program =
-        process < probe->programs_of.count ? probe->programs_of.items[process] : NULL;
+    const char *program = thread->process < probe->processes.count
+                              ? probe->processes.items[thread->process].program
+                              : NULL;
     struct probe_group group = {.program = program ? program : ""};
-    struct classifier_thread what = classifier_thread(
-        probe->cls, group.program, name.bytes ? name.bytes : "", name.bytes ? name.size : 0);
+    struct classifier_thread what =
+        classifier_thread(probe->cls, group.program, name.bytes ? name.bytes : "",
+                          name.bytes ? name.size : 0, thread->is_main);
     group.role = what.role;
     group.fallback = what.fallback;
-    return find_group(probe, &group, &probe->group_of.items[thread]);
+    thread->is_left_out = probe->wanted && !glob_match_str(probe->wanted, group.program) &&
+                          !strstr(group.program, probe->wanted);
+    return find_group(probe, &group, &thread->group);
 }
 
-static int on_thread(void *ctx, const struct profile_thread *thread)
+static int on_thread(void *ctx, const struct profile_thread *source)
 {
     struct probe *probe = ctx;
-    if (thread->thread > ID_MAX)
+    if (source->thread > ID_MAX)
         return LAM_E_INVAL;
-    size_t count = (size_t)thread->thread + 1;
-    if (count > probe->group_of.count &&
-        (array_resize(&probe->group_of, count) < 0 || array_resize(&probe->process_of, count) < 0))
+    if (source->thread >= probe->threads.count &&
+        array_resize(&probe->threads, (size_t)source->thread + 1) < 0)
         return LAM_E_NOMEM;
-    probe->process_of.items[thread->thread] = thread->process;
-    return name_thread(probe, thread->thread, thread->name);
+    struct probe_thread *thread = &probe->threads.items[source->thread];
+    *thread = (struct probe_thread){.process = source->process};
+    if (source->process < probe->processes.count)
+        thread->is_main = probe->processes.items[source->process].pid == source->tid;
+    return name_thread(probe, thread, source->name);
 }
 
 static int on_thread_name(void *ctx, const struct profile_thread_name *name)
 {
     struct probe *probe = ctx;
-    if (name->thread >= probe->group_of.count)
+    if (name->thread >= probe->threads.count)
         return LAM_E_INVAL;
-    return name_thread(probe, name->thread, name->name);
+    return name_thread(probe, &probe->threads.items[name->thread], name->name);
 }
 
 static int on_module(void *ctx, const struct profile_module *module)
@@ -239,10 +245,12 @@ static int on_stack(void *ctx, const struct profile_stack *stack)
 static int on_sample(void *ctx, const struct profile_sample *sample)
 {
     struct probe *probe = ctx;
-    if (sample->thread >= probe->group_of.count)
+    if (sample->thread >= probe->threads.count)
         return LAM_E_INVAL;
+    if (probe->threads.items[sample->thread].is_left_out)
+        return LAM_OK;
     uint32_t stack = sample->stack < probe->stacks.count ? sample->stack : 0;
-    struct probe_tally fresh = {.stack = stack, .group = probe->group_of.items[sample->thread]};
+    struct probe_tally fresh = {.stack = stack, .group = probe->threads.items[sample->thread].group};
     bool added;
     uint64_t *slot = map_slot(&probe->tally_ids, (uint64_t)stack << 32 | fresh.group,
                               probe->tallies.count, &added);
@@ -329,11 +337,15 @@ static int compare_buckets(const void *a, const void *b)
 static void count_quality(struct probe_totals *totals, const struct phase_bucket *bucket,
                           uint64_t cpu_ns)
 {
-    if (bucket->segment == SEGMENT_UNKNOWN)
+    bool is_unresolved = bucket->detail_kind == PHASE_DETAIL_UNRESOLVED;
+    if (bucket->segment == SEGMENT_UNKNOWN) {
         totals->unknown_ns += cpu_ns;
+        totals->unknown_unresolved_ns += is_unresolved ? cpu_ns : 0;
+    }
     if (bucket->segment != SEGMENT_BACKEND)
         return;
     totals->backend_ns += cpu_ns;
+    totals->backend_unresolved_ns += is_unresolved ? cpu_ns : 0;
     if (bucket->detail_kind == PHASE_DETAIL_NAMED)
         totals->backend_named_ns += cpu_ns;
     if (strcmp(bucket->phase_name, "codegen") == 0)

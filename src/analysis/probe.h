@@ -20,6 +20,7 @@ struct probe;
 struct probe_options {
     struct classifier *cls;
     struct frame_names names;
+    const char *process; /* only processes whose program's path this pattern or text names; NULL: all */
 };
 
 int probe_open(struct probe **probe, const struct probe_options *options, struct lam_error *err);
@@ -49,7 +50,8 @@ struct probe_totals {
     uint64_t charged_ns;                   /* PROFILE_UNKNOWN */
     uint64_t backend_ns, backend_named_ns; /* CPU time of the back end; of it, with a detail */
     uint64_t unknown_ns, codegen_ns, bare_machine_code_ns;
-    uint32_t stacks; /* distinct ones */
+    uint64_t backend_unresolved_ns, unknown_unresolved_ns; /* of them, in code without symbols */
+    uint32_t stacks;                                       /* distinct ones */
 };
 int probe_totals(const struct probe *probe, struct probe_totals *totals);
 void probe_totals_free(struct probe_totals *totals);

@@ -29,6 +29,18 @@ struct probe_group { /* what of a thread decides about its samples */
     const char *program;
 };
 
+struct probe_process {
+    const char *program; /* its path */
+    uint32_t pid;
+};
+
+struct probe_thread {
+    uint32_t process;
+    uint32_t group;
+    bool is_main;
+    bool is_left_out; /* its program is not wanted */
+};
+
 /* The samples of one stack in threads of one group. */
 struct probe_tally {
     uint32_t stack, group, bucket;
@@ -45,16 +57,16 @@ struct probe {
     LAM_ARRAY(uint32_t) frame_names;
     LAM_ARRAY(struct probe_frame_names) frames;
     LAM_ARRAY(struct probe_stack_link) stacks;
-    LAM_ARRAY(struct probe_node) nodes;  /* [0] is the empty stack */
-    struct map children;                 /* parent node and name → node */
-    LAM_ARRAY(const char *) programs_of; /* by process */
-    LAM_ARRAY(uint32_t) module_names;    /* "[libfoo.so]" */
-    LAM_ARRAY(uint32_t) group_of;        /* by thread */
-    LAM_ARRAY(uint32_t) process_of;      /* by thread */
+    LAM_ARRAY(struct probe_node) nodes; /* [0] is the empty stack */
+    struct map children;                /* parent node and name → node */
+    LAM_ARRAY(struct probe_process) processes;
+    LAM_ARRAY(uint32_t) module_names; /* "[libfoo.so]" */
+    LAM_ARRAY(struct probe_thread) threads;
     LAM_ARRAY(struct probe_group) groups;
     LAM_ARRAY(struct probe_tally) tallies;
     LAM_ARRAY(uint32_t) module_paths;
     struct map tally_ids; /* stack and group → tally */
+    const char *wanted;   /* the programs that count; NULL: all */
     uint64_t charged_ns;
 };
 

@@ -261,7 +261,7 @@ static int name_thread(struct report_state *state, uint32_t index, struct profil
     struct report_thread *thread = &report->threads.items[index];
     const char *exe = report->processes.items[thread->process].exe;
     struct classifier_thread what = classifier_thread(report->cls, exe, name.bytes ? name.bytes : "",
-                                                      name.bytes ? name.size : 0);
+                                                      name.bytes ? name.size : 0, thread->is_main);
     /* A thread has its creator's name until it gets its own: the last name that says a role counts. */
     if (!thread->name || what.role != ROLE_OTHER || thread->role == ROLE_OTHER) {
         thread->name = copy_bytes(report, name);

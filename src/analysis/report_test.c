@@ -176,7 +176,7 @@ static void feed_build(struct feed *feed)
     push_process(feed, 1, "/x/bin/cargo", "a", PROFILE_SAMPLED_YES, 0);
     push_thread(feed, 1, 1, 1001, "cargo", 0);
     push_process(feed, 2, "/x/bin/rustc", "big", PROFILE_SAMPLED_YES, 100);
-    push_thread(feed, 2, 2, 1002, "rustc", 100);
+    push_thread(feed, 2, 2, 7002, "rustc", 100);
     push_thread(feed, 3, 2, 7003, "coordinator", 1900);
     struct profile_thread_name rename = {
         .thread = 3, .at_ns = 1900 * (int64_t)MS, .name = text_of("opt cgu.1")};
@@ -286,7 +286,7 @@ static void what_still_runs_counts_as_used(void **unused)
     push_session(&feed, 1000, 10, 2);
     push_stacks(&feed);
     push_process(&feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
-    push_thread(&feed, 1, 1, 1001, "rustc", 0);
+    push_thread(&feed, 1, 1, 7001, "rustc", 0);
     push_samples(&feed, 1, 1, TYPECK, 10, 90);
     struct profile_process_end end = {
         .process = 1, .running = true, .cpu_ns = 90 * MS, .tail_cpu_ns = PROFILE_UNKNOWN};
@@ -311,7 +311,7 @@ static void late_weight_is_not_coverage(void **unused)
     push_session(&feed, 1000, 100, 1);
     push_stacks(&feed);
     push_process(&feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
-    push_thread(&feed, 1, 1, 1001, "rustc", 0);
+    push_thread(&feed, 1, 1, 7001, "rustc", 0);
     struct profile_sample sample = {.process = 1,
                                     .thread = 1,
                                     .stack = TYPECK,
@@ -343,7 +343,7 @@ static void ledgers_close(void **unused)
     assert_int_equal(serial->residual_ns, 500 * (int64_t)MS);
     const struct report_ledger *unit = &feed.report->processes.items[1].ledger;
     assert_int_equal(unit->lifetime_ns, unit->run_ns + unit->core_wait_ns + unit->blocked_ns);
-    assert_int_equal(feed.report->processes.items[1].main_ledger.lifetime_ns, 8900 * MS);
+    assert_int_equal(feed.report->processes.items[0].main_ledger.lifetime_ns, 10000 * MS);
     close_feed(&feed);
 }
 
@@ -388,7 +388,7 @@ static void a_stripped_toolchain_is_named(void **unused)
     push_session(&feed, 1000, 1000, 1);
     push_stacks(&feed);
     push_process(&feed, 1, "/usr/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
-    push_thread(&feed, 1, 1, 1001, "rustc", 0);
+    push_thread(&feed, 1, 1, 7001, "rustc", 0);
     push_samples(&feed, 1, 1, UNRESOLVED, 0, 900);
     finish_feed(&feed);
     assert_int_equal(feed.report->coverage.samples_without_symbols, 900);

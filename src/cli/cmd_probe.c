@@ -17,7 +17,7 @@ enum { FORMAT_TEXT, FORMAT_JSON };
 enum { TOP_DEFAULT = 10, DEPTH_DEFAULT = 12 };
 
 struct probe_settings {
-    const char *recording;
+    const char *recording, *process;
     int format;
     bool suggests, has_choice;
     uint64_t top, depth;
@@ -124,7 +124,8 @@ static int run_probe(const struct probe_settings *set, struct lam_error *err)
         rc = open_symbols(set->recording, &symbols, err);
     }
     names.symbols = symbols;
-    struct probe_options wanted = {.cls = cls, .names = symbol_names_frames(&names)};
+    struct probe_options wanted = {
+        .cls = cls, .names = symbol_names_frames(&names), .process = set->process};
     if (rc == LAM_OK)
         rc = probe_open(&probe, &wanted, err);
     if (rc == LAM_OK) {
@@ -160,6 +161,12 @@ int cmd_probe(int argc, char **argv)
                  "that is unknown, rest or without a detail",
          .kind = OPTION_FLAG,
          .target = &set.suggests},
+        {.long_name = "process",
+         .short_name = 'p',
+         .arg_name = "NAME",
+         .help = "only programs with NAME in their path, or that this pattern with * and ? matches",
+         .kind = OPTION_TEXT,
+         .target = &set.process},
         {.long_name = "top",
          .short_name = 'n',
          .arg_name = "N",

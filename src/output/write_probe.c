@@ -137,14 +137,20 @@ static void write_quality(const struct probe_view *view, const struct term *term
     const struct probe_totals *totals = view->totals;
     uint64_t all = totals->total.cpu_ns;
     heading(term, out, "What the markers say");
-    strbuf_addf(out, "  unknown %s of all", unit_percent(share(totals->unknown_ns, all)).text);
-    strbuf_addf(out, "   bare codegen %s of the back end",
+    uint64_t named = totals->backend_named_ns, backend = totals->backend_ns;
+    strbuf_addf(out, "  unknown %s of all (%s in code without symbols)",
+                unit_percent(share(totals->unknown_ns, all)).text,
+                unit_percent(share(totals->unknown_unresolved_ns, all)).text);
+    strbuf_addf(out, "\n  bare codegen %s of the back end",
                 unit_percent(share(totals->codegen_ns, totals->backend_ns)).text);
     strbuf_addf(out, "   bare machine_code %s of the back end\n",
                 unit_percent(share(totals->bare_machine_code_ns, totals->backend_ns)).text);
-    strbuf_addf(out, "  back end with a detail %s   samples %s   distinct stacks %s\n",
-                unit_percent(share(totals->backend_named_ns, totals->backend_ns)).text,
-                unit_count(totals->total.samples).text, unit_count(totals->stacks).text);
+    strbuf_addf(
+        out,
+        "  back end with a detail %s (%s of what has symbols)   samples %s   distinct stacks %s\n",
+        unit_percent(share(named, backend)).text,
+        unit_percent(share(named, backend - totals->backend_unresolved_ns)).text,
+        unit_count(totals->total.samples).text, unit_count(totals->stacks).text);
 }
 
 static int write_roles(const struct probe_view *view, const struct term *term, struct strbuf *out)
@@ -368,7 +374,9 @@ static void put_totals(const struct probe_view *view, struct json_writer *json)
     json_member_object(json, "quality");
     put_seconds(json, "cpu_s", totals->total.cpu_ns);
     put_seconds(json, "unknown_s", totals->unknown_ns);
+    put_seconds(json, "unknown_unresolved_s", totals->unknown_unresolved_ns);
     put_seconds(json, "backend_s", totals->backend_ns);
+    put_seconds(json, "backend_unresolved_s", totals->backend_unresolved_ns);
     put_seconds(json, "backend_named_s", totals->backend_named_ns);
     put_seconds(json, "codegen_s", totals->codegen_ns);
     put_seconds(json, "bare_machine_code_s", totals->bare_machine_code_ns);

@@ -47,7 +47,7 @@ static void push_unit(struct profile_sink *sink, uint32_t id, const char *crate,
                                       .argc = 4,
                                       .start_ns = 0};
     struct profile_thread thread = {
-        .thread = id, .process = id, .tid = 100 + id, .name = text_of("rustc")};
+        .thread = id, .process = id, .tid = 900 + id, .name = text_of("rustc")};
     struct profile_process_end end = {.process = id,
                                       .end_ns = 5000 * (int64_t)MS,
                                       .cpu_ns = milliseconds * MS,

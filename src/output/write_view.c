@@ -497,7 +497,7 @@ static int name_thread(struct view *view, struct view_thread *thread, struct pro
     thread->name = arena_strndup(&view->process_arena, name.bytes, name.size);
     if (view->options.cls)
         thread->fallback =
-            classifier_thread(view->options.cls, view->exe, name.size ? name.bytes : "", name.size).fallback;
+            classifier_thread(view->options.cls, view->exe, name.size ? name.bytes : "", name.size, thread->tid == view->pid).fallback;
     thread->is_shown = view->process_is_shown &&
                        (!wanted || is_number(wanted, thread->tid) || contains(name, wanted));
     return thread->name ? LAM_OK : LAM_E_NOMEM;

@@ -489,7 +489,7 @@ int classifier_push(struct classifier *cls, uint32_t parent, uint32_t frame_clas
 
 /* The best line of a rule for a text and a program: there are few of these, so one after the other. */
 static uint32_t best_line(const struct classifier *cls, enum marker_rule rule, const char *program,
-                          const char *text, size_t length)
+                          const char *text, size_t length, bool is_main)
 {
     uint32_t best = 0;
     for (size_t i = 0; i < cls->set.markers.count; i++) {
@@ -497,13 +497,16 @@ static uint32_t best_line(const struct classifier *cls, enum marker_rule rule, c
         if (marker->rule != rule ||
             !glob_match(marker->pattern, marker->pattern_length, text, length))
             continue;
-        if (marker->module && !glob_match_str(marker->module, program))
+        if ((marker->module && !glob_match_str(marker->module, program)) ||
+            (marker->is_main && !is_main))
             continue;
         uint32_t number = (uint32_t)i + 1;
         const struct marker *held = best ? &cls->set.markers.items[best - 1] : NULL;
         /* a line for this program beats one for any */
         if (held && (held->module == NULL) != (marker->module == NULL))
             best = held->module ? best : number;
+        else if (held && held->is_main != marker->is_main)
+            best = held->is_main ? best : number;
         else
             best = better_marker(&cls->set, best, number);
     }
@@ -511,10 +514,10 @@ static uint32_t best_line(const struct classifier *cls, enum marker_rule rule, c
 }
 
 struct classifier_thread classifier_thread(const struct classifier *cls, const char *program,
-                                           const char *name, size_t length)
+                                           const char *name, size_t length, bool is_main)
 {
     struct classifier_thread thread = {.role = ROLE_OTHER};
-    uint32_t number = best_line(cls, MARKER_THREAD, program, name, length);
+    uint32_t number = best_line(cls, MARKER_THREAD, program, name, length, is_main);
     if (number) {
         const struct marker *marker = &cls->set.markers.items[number - 1];
         thread.role = (enum thread_role)marker->role;
@@ -526,7 +529,7 @@ struct classifier_thread classifier_thread(const struct classifier *cls, const c
         }
     }
     const char *role = thread_role_name(thread.role);
-    number = best_line(cls, MARKER_ROLE, program, role, strlen(role));
+    number = best_line(cls, MARKER_ROLE, program, role, strlen(role), is_main);
     if (number && cls->set.markers.items[number - 1].segment != SEGMENT_NONE)
         thread.fallback = number;
     return thread;

@@ -70,8 +70,9 @@ struct classifier_thread {
     const char *cgu; /* codegen unit within the name given, or NULL */
     size_t cgu_length;
 };
+/* program: its path; is_main: the thread that the process began with. */
 struct classifier_thread classifier_thread(const struct classifier *cls, const char *program,
-                                           const char *name, size_t length);
+                                           const char *name, size_t length, bool is_main);
 
 /* The bucket of a sample: an index for classifier_bucket(). LAM_E_NOMEM. */
 int classifier_decide(struct classifier *cls, uint32_t state, uint32_t fallback, uint32_t *bucket);

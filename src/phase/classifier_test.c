@@ -143,7 +143,8 @@ static void decides_by_precedence(void **unused)
     struct classifier *cls = open_rules(rules);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *name = rows[i].thread;
-        struct classifier_thread thread = classifier_thread(cls, "/x/bin/rustc", name, strlen(name));
+        struct classifier_thread thread =
+            classifier_thread(cls, "/x/bin/rustc", name, strlen(name), false);
         uint32_t bucket;
         char text[100];
         assert_int_equal(
@@ -172,7 +173,7 @@ static void threads_have_roles(void **unused)
     struct classifier *cls = open_rules(rules);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct classifier_thread thread =
-            classifier_thread(cls, rows[i].program, rows[i].name, strlen(rows[i].name));
+            classifier_thread(cls, rows[i].program, rows[i].name, strlen(rows[i].name), false);
         assert_string_equal(thread_role_name(thread.role), rows[i].role);
         assert_int_equal(thread.cgu != NULL, rows[i].cgu != NULL);
         if (rows[i].cgu) {
@@ -180,7 +181,7 @@ static void threads_have_roles(void **unused)
             assert_memory_equal(thread.cgu, rows[i].cgu, thread.cgu_length);
         }
     }
-    struct classifier_thread link = classifier_thread(cls, "/usr/bin/ld", "ld", 2);
+    struct classifier_thread link = classifier_thread(cls, "/usr/bin/ld", "ld", 2, false);
     uint32_t bucket;
     assert_int_equal(classifier_decide(cls, push_stack(cls, "main"), link.fallback, &bucket), LAM_OK);
     assert_int_equal(classifier_bucket(cls, bucket).segment, SEGMENT_LINK);

@@ -231,6 +231,8 @@ static int read_options(struct line *line, struct marker *marker, size_t from, s
                 return rc;
         } else if (marker->rule == MARKER_THREAD && field_is(field, "cgu")) {
             marker->has_cgu = true;
+        } else if (marker->rule == MARKER_THREAD && field_is(field, "main")) {
+            marker->is_main = true;
         } else {
             return bad_line(line, err, "unknown option", field);
         }

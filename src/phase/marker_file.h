@@ -1,7 +1,7 @@
 /* Marker files: which frames, modules, threads and roles mean which segment, phase and detail. One rule a line:
  *
  *     RULE       PATTERN   SEGMENT PHASE DETAIL   [module=GLOB] [over=SEGMENT[,SEGMENT]]
- *     thread     PATTERN   ROLE                   [module=GLOB] [cgu]
+ *     thread     PATTERN   ROLE                   [module=GLOB] [cgu] [main]
  *
  * RULE is leaf, module, innermost, outermost, query, role or detail, in the order of precedence that classifier.h explains.
  * PATTERN is a glob (base/glob.h) on the frame's short name, on the module's path (module), on the thread's name (thread) or on
@@ -9,7 +9,7 @@
  * {crate}: the crate in the file name lib{crate}-HASH.so. SEGMENT - (with PHASE -) takes names out of a wider pattern.
  * module= restricts a rule to frames of matching modules; for thread and role it is the program's path. over= makes an
  * innermost marker keep a sample against deeper innermost markers of those segments. cgu: what the pattern's first * matched
- * is the codegen unit. # starts a comment at the begin of a line or after a blank. */
+ * is the codegen unit. main: only the process's main thread. # starts a comment at the begin of a line or after a blank. */
 #ifndef LAMELLA_PHASE_MARKER_FILE_H
 #define LAMELLA_PHASE_MARKER_FILE_H
 
@@ -77,6 +77,7 @@ struct marker {
     uint8_t over;    /* bits 1 << enum phase_segment */
     uint8_t role;    /* enum thread_role, for threads */
     bool has_cgu;
+    bool is_main; /* a thread line for the process's main thread alone */
 };
 
 struct marker_phase {

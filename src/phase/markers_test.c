@@ -167,7 +167,7 @@ static void directories_are_no_programs(void **unused)
     struct classifier *cls;
     assert_int_equal(classifier_open(&cls, NULL, NULL), LAM_OK);
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
-        struct classifier_thread thread = classifier_thread(cls, programs[i], "x", 1);
+        struct classifier_thread thread = classifier_thread(cls, programs[i], "x", 1, false);
         uint32_t bucket;
         assert_int_equal(classifier_decide(cls, 0, thread.fallback, &bucket), LAM_OK);
         if (classifier_bucket(cls, bucket).segment != SEGMENT_UNKNOWN)
@@ -181,25 +181,29 @@ static void rustc_threads_have_their_roles(void **unused)
     (void)unused;
     static const struct {
         const char *program, *name, *role;
+        bool is_main;
     } rows[] = {
-        {"/r/toolchains/stable/bin/rustc", "rustc", "serial"},
-        {"/r/toolchains/stable/bin/rustc", "opt cgu.0", "opt"},
-        {"/r/toolchains/stable/bin/rustc", "lto cgu.3", "lto"},
-        {"/r/toolchains/stable/bin/rustc", "cpy cgu.3", "copy"},
-        {"/r/toolchains/stable/bin/rustc", "coordinator", "coordinator"},
-        {"/r/toolchains/stable/bin/rustc", "ctrl-c", "other"},
-        {"/r/toolchains/stable/bin/cargo", "cargo", "process"},
-        {"/w/target/debug/build/x-0123456789abcdef/build-script-build", "build-script-bu", "process"},
-        {"/usr/bin/x86_64-linux-gnu-ld.bfd", "ld", "process"},
-        {"/usr/lib/gcc/x86_64-linux-gnu/12/cc1", "cc1", "process"},
-        {"/home/me/make/cargo/rustc/prog", "rustc", "other"}, /* directories are no programs */
-        {"/opt/unheard-of", "unheard-of", "other"},
+        {"/r/toolchains/stable/bin/rustc", "rustc", "serial", false},
+        {"/r/toolchains/stable/bin/rustc", "rustc", "process", true}, /* it waits for the one that works */
+        {"/usr/bin/clippy-driver", "clippy-driver", "process", true},
+        {"/r/toolchains/stable/bin/rustc", "opt cgu.0", "opt", false},
+        {"/r/toolchains/stable/bin/rustc", "lto cgu.3", "lto", false},
+        {"/r/toolchains/stable/bin/rustc", "cpy cgu.3", "copy", false},
+        {"/r/toolchains/stable/bin/rustc", "coordinator", "coordinator", false},
+        {"/r/toolchains/stable/bin/rustc", "ctrl-c", "other", false},
+        {"/r/toolchains/stable/bin/cargo", "cargo", "process", false},
+        {"/w/target/debug/build/x-0123456789abcdef/build-script-build", "build-script-bu",
+         "process", false},
+        {"/usr/bin/x86_64-linux-gnu-ld.bfd", "ld", "process", false},
+        {"/usr/lib/gcc/x86_64-linux-gnu/12/cc1", "cc1", "process", false},
+        {"/home/me/make/cargo/rustc/prog", "rustc", "other", false}, /* directories are no programs */
+        {"/opt/unheard-of", "unheard-of", "other", false},
     };
     struct classifier *cls = NULL;
     assert_int_equal(classifier_open(&cls, NULL, NULL), LAM_OK);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct classifier_thread thread =
-            classifier_thread(cls, rows[i].program, rows[i].name, strlen(rows[i].name));
+        struct classifier_thread thread = classifier_thread(cls, rows[i].program, rows[i].name,
+                                                            strlen(rows[i].name), rows[i].is_main);
         assert_string_equal(thread_role_name(thread.role), rows[i].role);
     }
     classifier_close(&cls);
