@@ -143,6 +143,49 @@ def test_without_memory_backed_storage():
     complete("r")
 
 
+def recorded_twice(name):
+    done = record("sh", "-c", "ls / >/dev/null; ls / >/dev/null", out=name, options=["-q"])
+    equal(done.returncode, 0, done.stderr)
+    streams = sorted(file for file in os.listdir(name) if file.endswith(".lam"))
+    equal(complete(name)["streams"], streams, "the list of streams")
+    return streams
+
+
+def findings(name):
+    done = subprocess.run([LAMELLA, "report", "--format", "json", name], capture_output=True)
+    equal(done.returncode, 0, done.stderr)
+    found = json.loads(done.stdout)
+    return {entry["id"]: entry["text"] for entry in found["findings"]}, found
+
+
+def test_a_stream_that_was_removed_is_missed():
+    streams = recorded_twice("r.lamella")
+    check("damaged_streams" not in findings("r.lamella")[0], "nothing is missing")
+    os.unlink(os.path.join("r.lamella", streams[1]))
+    told, found = findings("r.lamella")
+    check(streams[1] in told.get("damaged_streams", ""), told)
+    equal(found["coverage"]["unreadable_streams"], 1, "missing streams")
+
+
+def test_a_stream_that_was_copied_counts_once():
+    streams = recorded_twice("r.lamella")
+    before = findings("r.lamella")[1]["coverage"]
+    shutil.copy(os.path.join("r.lamella", streams[0]), "r.lamella/000.lam")
+    told, found = findings("r.lamella")
+    check("copy" in told.get("duplicate_streams", ""), told)
+    equal(found["coverage"], before, "the same coverage")
+
+
+def test_streams_are_read_beside_a_damaged_session():
+    recorded_twice("r.lamella")
+    with open("r.lamella/session.json", "r+b") as file:
+        file.truncate(200)
+    told, found = findings("r.lamella")
+    check("session.json" in told.get("session_damaged", ""), told)
+    check("incomplete" not in told, told)
+    check(len(found["processes"]) == 3 and found["session"]["exit_code"] is None, found["processes"])
+
+
 def test_scratch_is_private():
     done = record("sh", "-c", "stat -c %a $LAMELLA_OUT; stat -c %a $LAMELLA_OUT/control; umask", options=["-q"], umask=0)
     equal(done.stdout.split(), [b"700", b"600", b"0000"], "modes, and the command's umask")

@@ -30,7 +30,7 @@ static int find_failure(struct draft *draft)
     /* A program that records itself has no launcher to outlive it. */
     bool has_launcher = report->session.has_samples || !report->session.has_intervals ||
                         report->session.charged_cpu_ns != PROFILE_UNKNOWN;
-    if (!report->session.complete && has_launcher)
+    if (!report->session.complete && has_launcher && !report->end.session_damage[0])
         return add(draft,
                    (struct report_finding){"incomplete", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
                    "The launcher did not live to the end of the command: the recording holds what "
@@ -257,12 +257,20 @@ static int find_unsampled(struct draft *draft)
     double seconds = report_seconds(sum), charged = report_seconds(report->coverage.charged_ns);
     if (!worst || report->session.rate_hz == 0 || !(seconds >= 0.05 * charged))
         return LAM_OK;
+    const char *title = worst->title[0] ? worst->title : "an unknown program";
+    struct report_finding finding = {"unsampled", REPORT_WARNING, NULL, seconds, worst->unit};
+    if (count == 1)
+        return add(draft, finding,
+                   arena_printf(&report->arena,
+                                "%s (pid %u) used %s of CPU without being sampled: %s.", title,
+                                worst->pid, unit_seconds(seconds).text,
+                                report_why_not(worst->why_not)));
     return add(
-        draft, (struct report_finding){"unsampled", REPORT_WARNING, NULL, seconds, worst->unit},
+        draft, finding,
         arena_printf(
             &report->arena,
             "%s processes used %s of CPU without being sampled, the largest %s (pid %u, %s): %s.",
-            unit_count(count).text, unit_seconds(seconds).text, worst->title, worst->pid,
+            unit_count(count).text, unit_seconds(seconds).text, title, worst->pid,
             unit_seconds(report_seconds(worst->cpu_ns)).text, report_why_not(worst->why_not)));
 }
 
@@ -290,6 +298,29 @@ static int find_damaged(struct draft *draft)
                      unit_count(bad).text, unit_count(end->streams + end->unreadable_streams).text,
                      report->session.has_samples ? "stream " : "",
                      end->first_damage[0] ? "; the first: " : "", end->first_damage));
+}
+
+/* What is there and was not used. */
+static int find_left_out(struct draft *draft)
+{
+    struct report *report = draft->report;
+    const struct profile_session_end *end = &report->end;
+    int rc = LAM_OK;
+    if (end->session_damage[0])
+        rc = add(draft,
+                 (struct report_finding){"session_damaged", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
+                 arena_printf(&report->arena,
+                              "%s: what it says is left out. The command, the CPU time that the "
+                              "kernel charged, and programs without a stream are not known.",
+                              end->session_damage));
+    if (rc >= 0 && end->duplicate_streams)
+        rc = add(draft,
+                 (struct report_finding){"duplicate_streams", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
+                 arena_printf(&report->arena, "%s of the recording's files %s left out.",
+                              unit_count(end->duplicate_streams).text,
+                              end->duplicate_streams == 1 ? "is a copy of another and was"
+                                                          : "are copies of others and were"));
+    return rc;
 }
 
 /* Events of instrumented programs that are not what they should be. */
@@ -377,10 +408,10 @@ static int find_unaccounted(struct draft *draft)
 int report_find(struct report *report)
 {
     static int (*const finders[])(struct draft * draft) = {
-        find_failure,   find_serial_tail, find_dominant_unit, find_cores,
-        find_jobserver, find_stripped,    find_low_coverage,  find_short_span,
-        find_unsampled, find_unaccounted, find_unknown,       find_lost,
-        find_damaged,   find_truncated,   find_running,       find_odd_events,
+        find_failure,  find_serial_tail,  find_dominant_unit, find_cores,     find_jobserver,
+        find_stripped, find_low_coverage, find_short_span,    find_unsampled, find_unaccounted,
+        find_unknown,  find_lost,         find_damaged,       find_left_out,  find_truncated,
+        find_running,  find_odd_events,
     };
     struct draft draft = {.state = report_state(report), .report = report};
     for (size_t i = 0; i < sizeof finders / sizeof finders[0]; i++) {

@@ -338,7 +338,9 @@ static int push_session_end(struct pusher *pusher)
     end->unidentified_cpu_ns = charged == PROFILE_UNKNOWN ? PROFILE_UNKNOWN
                                : charged > known          ? charged - known
                                                           : 0;
+    end->duplicate_streams = rec->duplicate_streams;
     memcpy(end->first_damage, rec->first_damage, sizeof end->first_damage);
+    memcpy(end->session_damage, rec->session_damage, sizeof end->session_damage);
     return pusher->sink->ops->session_end ? pusher->sink->ops->session_end(pusher->sink->ctx, end)
                                           : LAM_OK;
 }

@@ -121,8 +121,9 @@ struct recording {
     LAM_ARRAY(struct image) images;
     LAM_ARRAY(struct life) lives;
     struct arena arena;
-    uint64_t streams, unreadable_streams;
+    uint64_t streams, unreadable_streams, duplicate_streams;
     char first_damage[256];
+    char session_damage[256]; /* session.json was there, and is left out */
 };
 
 /* Finds the streams of a directory, or the one file, and reads what they say about processes. */

@@ -1,7 +1,9 @@
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "input/recording.h"
@@ -292,31 +294,146 @@ static int set_clock(struct recording *rec, const struct paths *paths)
     return rc < 0 ? rc : tick_clock_ready(&rec->clock, rate, zero);
 }
 
-static int gather_streams(struct recording *rec, struct paths *paths, struct lam_error *err)
+static void note_unreadable(struct recording *rec, const char *what)
 {
-    int rc = set_clock(rec, paths);
+    rec->unreadable_streams++;
+    if (!rec->first_damage[0])
+        snprintf(rec->first_damage, sizeof rec->first_damage, "%s", what);
+}
+
+/* Names the image that a file holds: a copy of the file has the same. */
+static uint64_t identity(const struct stream_header *header)
+{
+    const uint64_t parts[] = {header->producer,     header->pid,         header->kernel_start,
+                              header->session_id,   header->start_ticks, header->start_mono_ns,
+                              header->start_wall_ns};
+    return hash_bytes(parts, sizeof parts);
+}
+
+/* A stream that was opened: its image, unless it was read already. Counted twice it would double what its process used. */
+static int gather_file(struct recording *rec, struct map *known, const struct stream_file *file,
+                       char **path)
+{
+    bool is_new = false;
+    if (!map_slot(known, identity(&file->header), 1, &is_new))
+        return LAM_E_NOMEM;
+    if (!is_new) {
+        rec->duplicate_streams++;
+        return LAM_OK;
+    }
+    rec->streams++;
+    char *given = *path;
+    *path = NULL;
+    return gather_image(rec, file, given);
+}
+
+static int gather_each(struct recording *rec, struct paths *paths, struct map *known,
+                       struct lam_error *err)
+{
+    bool is_one = paths->count == 1 && !rec->has_session; /* then its failure is everything's */
+    int rc = LAM_OK;
     for (size_t i = 0; rc >= 0 && i < paths->count; i++) {
         struct stream_file *file = NULL;
         struct lam_error cause = LAM_ERROR_INIT;
         rc = stream_open(&file, paths->items[i], &cause);
-        if (rc < 0 && rc != LAM_E_NOMEM && (paths->count > 1 || rec->has_session)) {
-            rec->unreadable_streams++;
-            if (!rec->first_damage[0])
-                memcpy(rec->first_damage, cause.msg, sizeof rec->first_damage);
-            rc = LAM_OK;
-            continue;
-        }
-        if (rc < 0) {
+        if (rc < 0 && (rc == LAM_E_NOMEM || is_one)) {
             if (err)
                 *err = cause;
             return rc;
         }
-        rec->streams++;
-        rc = gather_image(rec, file, paths->items[i]);
-        paths->items[i] = NULL;
+        if (rc < 0) {
+            note_unreadable(rec, cause.msg);
+            rc = LAM_OK;
+            continue;
+        }
+        rc = gather_file(rec, known, file, &paths->items[i]);
         stream_close(&file);
     }
     return rc < 0 ? lam_error_set(err, rc, "%s: out of memory", rec->path) : LAM_OK;
+}
+
+static int gather_streams(struct recording *rec, struct paths *paths, struct lam_error *err)
+{
+    struct map known = {0};
+    int rc = set_clock(rec, paths);
+    if (rc < 0)
+        lam_error_set(err, rc, "%s: out of memory", rec->path);
+    else
+        rc = gather_each(rec, paths, &known, err);
+    map_free(&known);
+    return rc;
+}
+
+/* ---- what session.json lists ---- */
+
+enum { LISTED = 1, FOUND = 2 };
+
+static uint64_t name_key(const char *name)
+{
+    return hash_bytes(name, strlen(name));
+}
+
+static int add_those(struct paths *ordered, struct paths *paths, struct map *listed, bool are_listed)
+{
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && i < paths->count; i++) {
+        if (!paths->items[i])
+            continue;
+        uint64_t key = name_key(path_name(paths->items[i]));
+        if (map_get(listed, key, NULL) != are_listed)
+            continue;
+        if (are_listed)
+            rc = map_put(listed, key, FOUND);
+        if (rc >= 0)
+            rc = array_push(ordered, paths->items[i]);
+        if (rc >= 0)
+            paths->items[i] = NULL;
+    }
+    return rc;
+}
+
+static int note_missing(struct recording *rec, struct map *listed)
+{
+    int rc = LAM_OK;
+    const struct session_texts *names = &rec->session.streams;
+    for (size_t i = 0; rc >= 0 && i < names->count; i++) {
+        uint64_t key = name_key(names->items[i]);
+        if (map_get_or(listed, key, FOUND) == FOUND)
+            continue;
+        struct strbuf text = {0};
+        strbuf_add_printable(&text, names->items[i], strlen(names->items[i]));
+        strbuf_add(&text, ": session.json lists it, and it is not there");
+        note_unreadable(rec, strbuf_text(&text));
+        strbuf_free(&text);
+        rc = map_put(listed, key, FOUND); /* a name listed twice is one file */
+    }
+    return rc;
+}
+
+/* The listed files go first: of a stream and its copy, the one that the launcher wrote is read. Those that are not there are
+ * counted: what their processes did is in no other place. */
+static int check_list(struct recording *rec, struct paths *paths)
+{
+    const struct session_texts *names = &rec->session.streams;
+    struct map listed = {0};
+    struct paths ordered = {0};
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && i < names->count; i++)
+        rc = map_put(&listed, name_key(names->items[i]), LISTED);
+    if (rc >= 0)
+        rc = add_those(&ordered, paths, &listed, true);
+    if (rc >= 0)
+        rc = add_those(&ordered, paths, &listed, false);
+    if (rc >= 0)
+        rc = note_missing(rec, &listed);
+    if (rc >= 0) {
+        array_free(paths); /* all of them have moved */
+        *paths = ordered;
+    } else {
+        paths_free(&ordered);
+    }
+    map_free(&listed);
+    return rc;
 }
 
 static int load_session(struct recording *rec, const char *dir, struct lam_error *err)
@@ -332,6 +449,10 @@ static int load_session(struct recording *rec, const char *dir, struct lam_error
         mem_free(path);
     if (rc == LAM_E_NOTFOUND)
         return LAM_OK; /* streams may stand alone */
+    if (rc == LAM_E_CORRUPT || rc == LAM_E_TRUNCATED) {
+        memcpy(rec->session_damage, cause.msg, sizeof rec->session_damage);
+        return LAM_OK; /* and then as if there were none */
+    }
     if (rc < 0 && err)
         *err = cause;
     return rc;
@@ -349,9 +470,13 @@ static int gather_directory(struct recording *rec, const char *path, struct lam_
     if (rc >= 0 && !rec->session.is_complete && scratch && path_is_dir(scratch) &&
         strcmp(scratch, path) != 0)
         rc = find_streams(scratch, &paths, err);
-    if (rc >= 0 && !rec->has_session && paths.count == 0)
+    if (rc >= 0 && paths.count == 0 && rec->session_damage[0])
+        rc = lam_error_set(err, LAM_E_CORRUPT, "%s", rec->session_damage);
+    else if (rc >= 0 && !rec->has_session && paths.count == 0)
         rc = lam_error_set(err, LAM_E_NOTFOUND,
                            "%s: no recording (neither session.json nor a .lam file is in it)", path);
+    if (rc >= 0 && rec->session.streams.count && check_list(rec, &paths) < 0)
+        rc = lam_error_set(err, LAM_E_NOMEM, "%s: out of memory", path);
     if (rc >= 0)
         rc = gather_streams(rec, &paths, err);
     paths_free(&paths);

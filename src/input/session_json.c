@@ -409,6 +409,7 @@ static const struct member session_members[] = {
     SESSION("only", MEMBER_TEXTS, only),
     SESSION("skip", MEMBER_TEXTS, skip),
     SESSION("warnings", MEMBER_TEXTS, warnings),
+    SESSION("streams", MEMBER_TEXTS, streams),
     SESSION_CALL("machine", machine, read_machine),
     SESSION_CALL("settings", settings, read_settings),
     SESSION_CALL("reaped", reaped, read_reaped),

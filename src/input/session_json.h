@@ -79,6 +79,7 @@ struct session_json {
     uint64_t period_ns[4], step_cpu_ms[4];
     uint64_t sample_cost_ns, max_bytes, charged_cpu_ns;
     struct session_texts only, skip, warnings;
+    struct session_texts streams; /* names of the stream files; empty when not known */
     struct session_machine machine;
     LAM_ARRAY(struct session_setting) settings;
     LAM_ARRAY(struct session_reaped) reaped;

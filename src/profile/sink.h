@@ -269,11 +269,13 @@ struct profile_wants {
 
 struct profile_session_end {
     uint64_t streams, damaged_streams; /* files read; files in which something could not be read */
-    uint64_t unreadable_streams; /* files that are no streams at all, or could not be opened */
+    uint64_t unreadable_streams; /* files that are no streams at all, could not be opened, or are listed and not there */
+    uint64_t duplicate_streams; /* copies of a stream that was read: left out */
     uint64_t lost_records;
     uint64_t clamped_times;
-    uint64_t damage[8];             /* enum stream_damage, of all streams */
-    char first_damage[256];         /* which file, where, what; empty when nothing is damaged */
+    uint64_t damage[8];     /* enum stream_damage, of all streams */
+    char first_damage[256]; /* which file, where, what; empty when nothing is damaged */
+    char session_damage[256]; /* why session.json was left out; empty when it was read, or is not there */
     uint64_t intervals, instants;   /* pushed */
     uint64_t open_intervals;        /* of them, without an end */
     uint64_t backward_intervals;    /* of them, stored with an end before their start */

@@ -245,6 +245,19 @@ static void share_warnings(struct recording *rec)
     rec->facts.warnings.count = rec->outcome->warnings.count;
 }
 
+/* Everything is in the recording: its list of files, by which a reader sees that one has gone, and no scratch place. */
+static int write_last(struct recording *rec, struct lam_error *err)
+{
+    struct dir_entries files = {0};
+    share_warnings(rec);
+    rec->facts.scratch = NULL;
+    rec->facts.files = dir_list(rec->directory, &files, NULL) >= 0 ? &files : NULL;
+    int rc = session_json_write(rec->directory, &rec->facts, err);
+    rec->facts.files = NULL;
+    dir_entries_free(&files);
+    return rc;
+}
+
 /* The order matters to whoever dies in between: the recording names the scratch place until all is in it. */
 static int bring_home(struct recording *rec, struct lam_error *err)
 {
@@ -262,11 +275,8 @@ static int bring_home(struct recording *rec, struct lam_error *err)
     if (rc >= 0 && rec->settings->symbols &&
         rec->settings->symbols(rec->settings->symbols_ctx, rec->directory, &unheeded) < 0)
         record_warn(rec, "symbols were not stored: %s", unheeded.msg);
-    if (rc >= 0) {
-        share_warnings(rec);
-        rec->facts.scratch = NULL;
-        rc = session_json_write(rec->directory, &rec->facts, err);
-    }
+    if (rc >= 0)
+        rc = write_last(rec, err);
     rec->facts.recorded = NULL;
     map_free(&recorded);
     if (rc < 0) {

@@ -119,6 +119,19 @@ static void put_machine(struct json_writer *json, const struct machine_info *mac
     json_put_end(json);
 }
 
+static void put_streams(struct json_writer *json, const struct dir_entries *files)
+{
+    if (!files)
+        return;
+    json_member_array(json, "streams");
+    array_each(files, file)
+    {
+        if (text_ends_with(file->name, ".lam") && file->kind != DIR_KIND_DIR)
+            json_put_str(json, file->name);
+    }
+    json_put_end(json);
+}
+
 static uint64_t timeval_ns(const struct timeval *time)
 {
     return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
@@ -275,6 +288,7 @@ static void put_all(struct json_writer *json, const struct session_facts *facts)
     json_put_key(json, "settings");
     build_settings_write(json, facts->environment);
     put_strings(json, "warnings", (const char *const *)facts->warnings.items, facts->warnings.count);
+    put_streams(json, facts->files);
     put_reaped(json, facts);
     put_poll(json, facts);
     json_put_end(json);

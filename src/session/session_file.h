@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/map.h"
 #include "session/engine_probe.h"
 #include "session/launch.h"
@@ -49,6 +50,7 @@ struct session_facts {
     const struct reaped_list *reaped; /* NULL: none yet */
     const struct tree_poll *poll;     /* NULL: none yet */
     const struct map *recorded;       /* pids that have a stream: their argv is there; NULL */
+    const struct dir_entries *files; /* of the recording, when all streams are in it; NULL before */
     struct session_warnings warnings;
     struct rate_ladder ladder;
     int exit_code;
