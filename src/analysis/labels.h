@@ -105,7 +105,8 @@ struct labels {
     LAM_ARRAY(struct label_thread) threads; /* with intervals */
     struct label_arguments arguments;
     struct label_paths paths;
-    uint64_t events, marks_seen;
+    uint64_t events,
+        marks_seen; /* intervals with those that are parts of queries or were folded; instants */
     uint64_t open, backward, overlapping;
     uint64_t self_ns; /* of all labels */
     uint64_t thread_ns; /* of all threads, first start to last end: the upstream tools' "total cpu time" */

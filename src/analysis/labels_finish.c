@@ -124,6 +124,8 @@ static int collect_rows(struct labels_state *state, const struct open_process *o
             if (!row || add_kind(state, info->kind, slot) < 0)
                 return LAM_E_NOMEM;
             add_intervals(row, info->part, slot);
+            state->labels.processes.items[open->index].events += slot->count;
+            state->labels.events += slot->count;
         }
         int rc = slot->marks > 0 ? add_slot_marks(state, open->index, info, slot) : LAM_OK;
         if (rc < 0)
@@ -196,7 +198,6 @@ static int add_process_row(struct labels_state *state, uint32_t index, struct pr
     row->process = index;
     /* Where a compiler counted its hits it may have stored single ones as well: they are the same. */
     row->cache_hits = source->has_hit_counts ? source->hit_counts : source->hit_marks;
-    process->events += row->count;
     process->self_ns += row->self_ns;
     note_top(process, row);
     int rc = add_to_total(&state->totals.items[row->name], row, source->own);
@@ -299,7 +300,6 @@ static int finish_rows(struct labels_state *state)
         if (!total->is_touched)
             continue;
         fill_percentiles(&total->row, &total->histogram);
-        labels->events += total->row.count;
         labels->self_ns += total->row.self_ns;
         if (array_push(&labels->rows, total->row) < 0)
             return LAM_E_NOMEM;

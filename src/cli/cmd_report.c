@@ -2,20 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/labels.h"
-#include "analysis/report.h"
-#include "analysis/sink_tee.h"
-#include "analysis/symbol_names.h"
 #include "base/byteout.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/table.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/launcher_talk.h"
-#include "cli/recording_ready.h"
-#include "input/input_kind.h"
+#include "cli/read_report.h"
 #include "output/write_report.h"
 
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
@@ -98,86 +92,21 @@ static int write_report(const struct report *report, const struct report_setting
     return rc;
 }
 
-/* The sidecar of the recording, or of the one that a stream file lies in; none is no failure: units, processes and waits are
- * worth reading without. */
-static int open_symbols(const char *recording, struct symbols **symbols, struct lam_error *err)
-{
-    char *dir = path_is_dir(recording) ? mem_strdup(recording) : path_dir(recording);
-    if (!dir)
-        return lam_error_set(err, LAM_E_NOMEM, "report: out of memory");
-    int rc = symbols_open(symbols, dir, err);
-    mem_free(dir);
-    if (rc == LAM_OK || rc == LAM_E_NOMEM)
-        return rc;
-    if (rc != LAM_E_NOTFOUND)
-        launcher_say("warning: %s; names and phases will be missing", err->msg);
-    *err = (struct lam_error)LAM_ERROR_INIT;
-    return LAM_OK;
-}
-
-struct readers {
-    struct symbols *symbols;
-    struct symbol_names names;
-    struct report *report;
-    struct labels *labels;
-};
-
-/* --unit for events: a process is called as in the report, which has just taken it. */
-static bool is_wanted_process(void *ctx, const struct profile_process *process)
-{
-    (void)process;
-    const struct report_settings *set = ((void **)ctx)[0];
-    const struct report *report = ((void **)ctx)[1];
-    return report->processes.count > 0 &&
-           report_title_matches(array_last(&report->processes).title, set->view.unit);
-}
-
-static int read_inputs(const struct report_settings *set, struct classifier *cls,
-                       struct readers *readers, struct lam_error *err)
-{
-    enum input_kind kind;
-    int rc = input_kind_of(set->inputs[0], &kind, err);
-    bool is_recording = rc == LAM_OK && (kind == INPUT_RECORDING || kind == INPUT_STREAM);
-    if (is_recording)
-        rc = open_symbols(set->inputs[0], &readers->symbols, err);
-    readers->names.symbols = readers->symbols;
-    struct report_options options = {
-        .cls = cls, .names = symbol_names_frames(&readers->names), .read_files = is_recording};
-    if (rc == LAM_OK)
-        rc = report_open(&readers->report, &options, err);
-    void *wanted[] = {(void *)(uintptr_t)set, readers->report};
-    bool is_json = set->format == FORMAT_JSON;
-    struct labels_options label_options = {
-        .by_unit = is_json && set->view.by_unit,
-        .by_argument = set->view.by_argument,
-        .by_path = set->view.by_path,
-        .wants_process = set->view.unit ? is_wanted_process : NULL,
-        .ctx = wanted,
-    };
-    if (rc == LAM_OK)
-        rc = labels_open(&readers->labels, &label_options, err);
-    if (rc < 0)
-        return rc;
-    struct sink_tee tee;
-    struct profile_sink first = report_sink(readers->report), second = labels_sink(readers->labels),
-                        sink = sink_tee(&tee, &first, &second);
-    rc = input_read(set->inputs, set->input_count, &sink, err);
-    if (rc == LAM_OK)
-        rc = labels_finish(readers->labels, err);
-    return rc == LAM_OK ? report_finish(readers->report, err) : rc;
-}
-
 static int read_and_write(struct report_settings *set, struct classifier *cls, struct lam_error *err)
 {
-    struct readers readers = {0};
-    int rc = read_inputs(set, cls, &readers, err);
-    set->view.labels = readers.labels;
+    struct report_reading reading = {0};
+    struct report_reading_options options = {
+        .cls = cls,
+        .by_unit = set->format == FORMAT_JSON && set->view.by_unit,
+        .by_argument = set->view.by_argument,
+        .by_path = set->view.by_path,
+        .unit = set->view.unit,
+    };
+    int rc = report_reading_open(&reading, set->inputs, set->input_count, &options, err);
+    set->view.labels = reading.labels;
     if (rc == LAM_OK)
-        rc = write_report(readers.report, set, err);
-    labels_close(&readers.labels);
-    report_close(&readers.report);
-    symbol_names_free(&readers.names);
-    symbols_close(&readers.symbols);
+        rc = write_report(reading.report, set, err);
+    report_reading_close(&reading);
     return rc;
 }
 
@@ -193,8 +122,6 @@ static int run_report(struct report_settings *set, struct lam_error *err)
     int rc = classifier_open(&cls, &options, err);
     if (rc < 0)
         return rc;
-    for (size_t i = 0; i < set->input_count; i++)
-        recording_make_ready(set->inputs[i]);
     rc = read_and_write(set, cls, err);
     classifier_close(&cls);
     return rc;

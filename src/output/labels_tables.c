@@ -520,13 +520,14 @@ int labels_tables_make(const struct report *report, const struct report_view *vi
 void labels_summary_text(const struct report_view *view, struct strbuf *out)
 {
     const struct labels *labels = view->labels;
-    strbuf_addf(out, "%s event%s on %s thread%s, %s of their %s", unit_count(labels->events).text,
-                labels->events == 1 ? "" : "s", unit_count(labels->threads.count).text,
+    strbuf_addf(out, "%s on %s thread%s; %s in them, of %s from first to last",
+                unit_count(labels->events).text, unit_count(labels->threads.count).text,
                 labels->threads.count == 1 ? "" : "s", labels_amount(labels, labels->self_ns).text,
                 labels_amount(labels, labels->thread_ns).text);
     if (!labels_measure_is_time(labels->session.measure))
         strbuf_addf(out, " (%s)", labels_measure_name(labels->session.measure));
     if (view->by_argument)
-        strbuf_addf(out, "; arguments took %s of memory",
+        strbuf_addf(out, "; %s different arguments took %s of memory",
+                    unit_count(labels->arguments.rows.count).text,
                     unit_bytes((double)label_arguments_bytes(&labels->arguments)).text);
 }

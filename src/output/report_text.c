@@ -7,6 +7,8 @@ int report_command_text(const struct report *report, struct strbuf *text)
     const char *command = report->session.command;
     if (command && *command)
         strbuf_add_printable(text, command, strlen(command));
+    else if (report_is_of_events(report) && report->processes.count > 1)
+        strbuf_addf(text, "%zu profiles as one", report->processes.count);
     else
         strbuf_add(text, "(command not known)");
     return strbuf_ok(text) ? LAM_OK : LAM_E_NOMEM;

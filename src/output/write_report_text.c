@@ -103,8 +103,9 @@ static void write_time_facts(struct writer *w)
     const struct report *report = w->report;
     const struct profile_session *session = &report->session;
     struct facts facts = {.w = w};
-    fact(&facts, "wall", STYLE_BOLD, unit_seconds(report_seconds(session->elapsed_ns)).text);
     bool has_account = !report_is_of_events(report);
+    if (has_account || session->elapsed_ns != PROFILE_UNKNOWN)
+        fact(&facts, "wall", STYLE_BOLD, unit_seconds(report_seconds(session->elapsed_ns)).text);
     if (has_account)
         fact(&facts, "CPU", STYLE_BOLD, unit_seconds(report_seconds(report_used_ns(report))).text);
     struct strbuf text = {0};

@@ -1,0 +1,94 @@
+#include "cli/read_report.h"
+
+#include "analysis/sink_tee.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "cli/launcher_talk.h"
+#include "cli/recording_ready.h"
+#include "input/input_kind.h"
+#include "output/report_rows.h"
+
+/* The sidecar of the recording, or of the one that a stream file lies in; none is no failure: units, processes and waits are
+ * worth reading without. */
+static int open_symbols(const char *recording, struct symbols **symbols, struct lam_error *err)
+{
+    char *dir = path_is_dir(recording) ? mem_strdup(recording) : path_dir(recording);
+    if (!dir)
+        return lam_error_set(err, LAM_E_NOMEM, "report: out of memory");
+    int rc = symbols_open(symbols, dir, err);
+    mem_free(dir);
+    if (rc == LAM_OK || rc == LAM_E_NOMEM)
+        return rc;
+    if (rc != LAM_E_NOTFOUND)
+        launcher_say("warning: %s; names and phases will be missing", err->msg);
+    *err = (struct lam_error)LAM_ERROR_INIT;
+    return LAM_OK;
+}
+
+/* What a filter needs: processes are called as in the report, which has just taken the one that is asked about. */
+struct wanted {
+    const struct report *report;
+    const char *unit;
+};
+
+static bool is_wanted_process(void *ctx, const struct profile_process *process)
+{
+    (void)process;
+    const struct wanted *wanted = ctx;
+    return wanted->report->processes.count > 0 &&
+           report_title_matches(array_last(&wanted->report->processes).title, wanted->unit);
+}
+
+static int push(struct report_reading *reading, const char *const *inputs, size_t count,
+                const struct profile_sink *also, struct lam_error *err)
+{
+    struct sink_tee both, all;
+    struct profile_sink first = report_sink(reading->report), second = labels_sink(reading->labels),
+                        sink = sink_tee(&both, &first, &second);
+    if (also) {
+        struct profile_sink inner = sink;
+        sink = sink_tee(&all, &inner, also);
+    }
+    return input_read(inputs, count, &sink, err);
+}
+
+int report_reading_open(struct report_reading *reading, const char *const *inputs, size_t count,
+                        const struct report_reading_options *options, struct lam_error *err)
+{
+    enum input_kind kind;
+    for (size_t i = 0; i < count; i++)
+        recording_make_ready(inputs[i]);
+    int rc = input_kind_of(inputs[0], &kind, err);
+    bool is_recording = rc == LAM_OK && (kind == INPUT_RECORDING || kind == INPUT_STREAM);
+    if (is_recording)
+        rc = open_symbols(inputs[0], &reading->symbols, err);
+    reading->names.symbols = reading->symbols;
+    struct report_options report_options = {.cls = options->cls,
+                                            .names = symbol_names_frames(&reading->names),
+                                            .read_files = is_recording};
+    if (rc == LAM_OK)
+        rc = report_open(&reading->report, &report_options, err);
+    struct wanted wanted = {reading->report, options->unit};
+    struct labels_options label_options = {
+        .by_unit = options->by_unit,
+        .by_argument = options->by_argument,
+        .by_path = options->by_path,
+        .wants_process = options->unit ? is_wanted_process : NULL,
+        .ctx = &wanted,
+    };
+    if (rc == LAM_OK)
+        rc = labels_open(&reading->labels, &label_options, err);
+    if (rc == LAM_OK)
+        rc = push(reading, inputs, count, options->also, err);
+    if (rc == LAM_OK)
+        rc = labels_finish(reading->labels, err);
+    return rc == LAM_OK ? report_finish(reading->report, err) : rc;
+}
+
+void report_reading_close(struct report_reading *reading)
+{
+    labels_close(&reading->labels);
+    report_close(&reading->report);
+    symbol_names_free(&reading->names);
+    symbols_close(&reading->symbols);
+}

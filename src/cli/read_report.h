@@ -1,0 +1,30 @@
+/* Inputs of any kind into a report of samples and totals of events: what report, diff and aggregate begin with. */
+#ifndef LAMELLA_CLI_READ_REPORT_H
+#define LAMELLA_CLI_READ_REPORT_H
+
+#include "analysis/labels.h"
+#include "analysis/report.h"
+#include "analysis/symbol_names.h"
+
+/* All-zero is closed. */
+struct report_reading {
+    struct symbols *symbols;
+    struct symbol_names names;
+    struct report *report; /* finished */
+    struct labels *labels; /* finished */
+};
+
+struct report_reading_options {
+    struct classifier *cls;
+    const struct profile_sink *also; /* takes events as well; NULL */
+    bool by_unit, by_argument, by_path;
+    const char *unit; /* only events of processes that are called so; NULL */
+};
+
+/* One push of all inputs. recording_make_ready() is done for them. Says warnings on stderr. Codes: those of input_read() and
+ * the analyses. report_reading_close() also after a failure. */
+int report_reading_open(struct report_reading *reading, const char *const *inputs, size_t count,
+                        const struct report_reading_options *options, struct lam_error *err);
+void report_reading_close(struct report_reading *reading);
+
+#endif
