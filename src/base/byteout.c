@@ -75,7 +75,7 @@ static void hand_over(struct byteout *out, const void *bytes, size_t length)
     out->total_bytes += length;
 }
 
-static void drain(struct byteout *out)
+void byteout_drain(struct byteout *out)
 {
     hand_over(out, out->buffer, out->used);
     out->used = 0;
@@ -84,7 +84,7 @@ static void drain(struct byteout *out)
 void byteout_write(struct byteout *out, const void *bytes, size_t length)
 {
     if (length > sizeof out->buffer - out->used) {
-        drain(out);
+        byteout_drain(out);
         if (length >= sizeof out->buffer) {
             hand_over(out, bytes, length);
             return;
@@ -103,7 +103,7 @@ void byteout_text(struct byteout *out, const char *text)
 void byteout_char(struct byteout *out, char c)
 {
     if (out->used == sizeof out->buffer)
-        drain(out);
+        byteout_drain(out);
     out->buffer[out->used++] = c;
 }
 
@@ -127,7 +127,7 @@ uint64_t byteout_offset(const struct byteout *out)
 
 int byteout_flush(struct byteout *out, const char *name, struct lam_error *err)
 {
-    drain(out);
+    byteout_drain(out);
     if (out->failed == LAM_OK && out->write == write_file && fflush(out->ctx) != 0) {
         out->failed = lam_code_from_errno(errno);
         out->errnum = errno;

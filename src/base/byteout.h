@@ -5,6 +5,7 @@
 #define LAMELLA_BASE_BYTEOUT_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,6 +37,29 @@ void byteout_write(struct byteout *out, const void *bytes, size_t length);
 void byteout_text(struct byteout *out, const char *text);
 void byteout_char(struct byteout *out, char c);
 void byteout_printf(struct byteout *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Whether anything failed so far. */
+static inline bool byteout_failed(const struct byteout *out)
+{
+    return out->failed < 0;
+}
+
+/* Hands over what is buffered; for byteout_room(). */
+void byteout_drain(struct byteout *out);
+
+/* Room for length bytes (at most 4096) to write into directly; byteout_advance() says how many were. The pointer lives
+ * until the next call. */
+static inline char *byteout_room(struct byteout *out, size_t length)
+{
+    if (length > sizeof out->buffer - out->used)
+        byteout_drain(out);
+    return out->buffer + out->used;
+}
+
+static inline void byteout_advance(struct byteout *out, size_t length)
+{
+    out->used += length;
+}
 
 /* Bytes written so far, the buffered ones included. */
 uint64_t byteout_offset(const struct byteout *out);

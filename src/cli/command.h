@@ -15,6 +15,7 @@ int cmd_report(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_view(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
+int cmd_export(int argc, char **argv);
 int cmd_selftest(int argc, char **argv);
 
 #endif

@@ -13,6 +13,7 @@ static const struct lam_command commands[] = {
     {"record", "run a command and record where its time goes", cmd_record},
     {"report", "say where the time of a recording went", cmd_report},
     {"view", "print the samples, waits and processes of a recording", cmd_view},
+    {"export", "write it in the format of another tool", cmd_export},
     {"probe", "break a recording down to the stacks that no marker claims", cmd_probe},
     {"doctor", "say what this machine allows, and how to get more", cmd_doctor},
     {"selftest", "record programs whose times are known, and compare", cmd_selftest},

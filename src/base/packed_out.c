@@ -1,0 +1,160 @@
+#include "base/packed_out.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+enum { CHUNK_BYTES = 1 << 16, GZIP_LEVEL = 6, ZSTD_LEVEL = 3, GZIP_WINDOW = 15 + 16 };
+
+struct packed_out {
+    int fd;
+    int errnum; /* of the first failure that had one */
+    enum packing packing;
+    z_stream gzip;
+    ZSTD_CStream *zstd;
+    unsigned char chunk[CHUNK_BYTES];
+};
+
+enum packing packing_of(const char *name)
+{
+    if (text_ends_with(name, ".gz"))
+        return PACKING_GZIP;
+    return text_ends_with(name, ".zst") ? PACKING_ZSTD : PACKING_NONE;
+}
+
+static int write_all(struct packed_out *packed, const unsigned char *at, size_t length)
+{
+    while (length) {
+        ssize_t written = write(packed->fd, at, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0) {
+            packed->errnum = errno;
+            return lam_code_from_errno(packed->errnum);
+        }
+        at += written;
+        length -= (size_t)written;
+    }
+    return LAM_OK;
+}
+
+static int write_gzip(struct packed_out *packed, const unsigned char *bytes, size_t length, int flush)
+{
+    z_stream *gzip = &packed->gzip;
+    /* zlib counts in unsigned int and takes a pointer that is not const. */
+    do {
+        size_t part = length > INT_MAX ? INT_MAX : length;
+        gzip->next_in = (unsigned char *)(uintptr_t)bytes;
+        gzip->avail_in = (unsigned)part;
+        bytes += part;
+        length -= part;
+        int rc;
+        do {
+            gzip->next_out = packed->chunk;
+            gzip->avail_out = CHUNK_BYTES;
+            rc = deflate(gzip, length ? Z_NO_FLUSH : flush);
+            if (rc == Z_STREAM_ERROR)
+                return LAM_E_INVAL;
+            int written = write_all(packed, packed->chunk, CHUNK_BYTES - gzip->avail_out);
+            if (written < 0)
+                return written;
+        } while (gzip->avail_out == 0 && rc != Z_STREAM_END);
+    } while (length);
+    return LAM_OK;
+}
+
+static int write_zstd(struct packed_out *packed, const void *bytes, size_t length,
+                      ZSTD_EndDirective flush)
+{
+    ZSTD_inBuffer in = {.src = bytes, .size = length};
+    size_t left;
+    do {
+        ZSTD_outBuffer out = {.dst = packed->chunk, .size = CHUNK_BYTES};
+        left = ZSTD_compressStream2(packed->zstd, &out, &in, flush);
+        if (ZSTD_isError(left))
+            return LAM_E_NOMEM;
+        int rc = write_all(packed, packed->chunk, out.pos);
+        if (rc < 0)
+            return rc;
+    } while (in.pos < in.size || (flush == ZSTD_e_end && left));
+    return LAM_OK;
+}
+
+int packed_out_write(void *packed_ptr, const void *bytes, size_t length)
+{
+    struct packed_out *packed = packed_ptr;
+    switch (packed->packing) {
+    case PACKING_GZIP:
+        return write_gzip(packed, bytes, length, Z_NO_FLUSH);
+    case PACKING_ZSTD:
+        return write_zstd(packed, bytes, length, ZSTD_e_continue);
+    case PACKING_NONE:
+        break;
+    }
+    return write_all(packed, bytes, length);
+}
+
+int packed_out_failure(const struct packed_out *packed, int rc, const char *name,
+                       struct lam_error *err)
+{
+    if (packed->errnum)
+        return lam_error_errno(err, packed->errnum, "%s", name);
+    return lam_error_set(err, rc, "%s: %s", name, lam_code_text(rc));
+}
+
+bool packed_out_pipe_closed(const struct packed_out *packed)
+{
+    return packed->errnum == EPIPE;
+}
+
+int packed_out_finish(struct packed_out *packed, const char *name, struct lam_error *err)
+{
+    int rc = LAM_OK;
+    if (packed->packing == PACKING_GZIP)
+        rc = write_gzip(packed, NULL, 0, Z_FINISH);
+    else if (packed->packing == PACKING_ZSTD)
+        rc = write_zstd(packed, NULL, 0, ZSTD_e_end);
+    return rc < 0 ? packed_out_failure(packed, rc, name, err) : LAM_OK;
+}
+
+int packed_out_open(struct packed_out **packed, int fd, enum packing packing, struct lam_error *err)
+{
+    struct packed_out *made = mem_zalloc(1, sizeof *made);
+    if (!made)
+        return lam_error_set(err, LAM_E_NOMEM, "output: out of memory");
+    made->fd = fd;
+    bool is_ready = true;
+    if (packing == PACKING_GZIP)
+        is_ready = deflateInit2(&made->gzip, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8,
+                                Z_DEFAULT_STRATEGY) == Z_OK;
+    if (packing == PACKING_ZSTD) {
+        made->zstd = ZSTD_createCStream();
+        is_ready =
+            made->zstd &&
+            !ZSTD_isError(ZSTD_CCtx_setParameter(made->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL));
+    }
+    if (is_ready)
+        made->packing = packing;
+    *packed = made;
+    if (is_ready)
+        return LAM_OK;
+    packed_out_close(packed);
+    return lam_error_set(err, LAM_E_NOMEM, "output: out of memory");
+}
+
+void packed_out_close(struct packed_out **packed)
+{
+    if (!packed || !*packed)
+        return;
+    if ((*packed)->packing == PACKING_GZIP)
+        deflateEnd(&(*packed)->gzip);
+    ZSTD_freeCStream((*packed)->zstd);
+    mem_free(*packed);
+    *packed = NULL;
+}

@@ -1,0 +1,376 @@
+/* lamella export: what other tools can open. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/out_file.h"
+#include "cli/command.h"
+#include "cli/launcher_talk.h"
+#include "cli/recording_ready.h"
+#include "input/input_kind.h"
+#include "output/collapse_threads.h"
+#include "output/exporter.h"
+#include "output/merge_small.h"
+#include "output/stack_totals.h"
+
+enum { PASSES_MAX = 48 };
+
+struct export_settings {
+    int format;
+    const struct export_format *to;
+    const char *output;
+    bool replaces, redacts, collapses, is_inverted;
+    int of;
+    uint64_t max_bytes;
+    double minimum_s;
+    const char *against;
+    const char *title;
+    const char *const *inputs;
+    size_t count;
+    /* of this run */
+    struct export_options options;
+    struct symbols *symbols;
+    struct classifier *cls;
+    struct collapse_threads threads;
+    struct stack_totals *other;
+    struct symbols *other_symbols;
+};
+
+static void say_note(void *ctx, const char *text)
+{
+    (void)ctx;
+    launcher_say("%s", text);
+}
+
+/* ---- inputs ---- */
+
+/* Names of frames lie beside a recording; without them it is still worth exporting. */
+static void open_symbols(const char *path, struct symbols **symbols)
+{
+    struct lam_error cause = LAM_ERROR_INIT;
+    char *dir = path_is_dir(path) ? mem_strdup(path) : path_dir(path);
+    int rc = dir ? symbols_open(symbols, dir, &cause) : LAM_E_NOMEM;
+    if (rc < 0 && rc != LAM_E_NOTFOUND)
+        launcher_say("frames have no names: %s", cause.msg);
+    mem_free(dir);
+}
+
+static bool is_recording(const char *path)
+{
+    enum input_kind kind;
+    return input_kind_of(path, &kind, NULL) == LAM_OK &&
+           (kind == INPUT_RECORDING || kind == INPUT_STREAM);
+}
+
+static int read_other(struct export_settings *set, struct lam_error *err)
+{
+    if (is_recording(set->against)) {
+        recording_make_ready(set->against);
+        open_symbols(set->against, &set->other_symbols);
+    }
+    struct export_options options = set->options;
+    options.symbols = set->other_symbols;
+    int rc = stack_totals_open(&set->other, &options, err);
+    if (rc < 0)
+        return rc;
+    struct profile_sink sink = stack_totals_sink(set->other);
+    rc = input_read(&set->against, 1, &sink, err);
+    set->options.against = set->other;
+    return rc;
+}
+
+static int prepare(struct export_settings *set, struct lam_error *err)
+{
+    int rc = LAM_OK;
+    if (set->count == 1 && is_recording(set->inputs[0])) {
+        recording_make_ready(set->inputs[0]);
+        open_symbols(set->inputs[0], &set->symbols);
+        set->options.symbols = set->symbols;
+        rc = strcmp(set->to->name, "firefox") == 0 ? classifier_open(&set->cls, NULL, err) : LAM_OK;
+        set->options.cls = set->cls;
+    }
+    if (rc == LAM_OK && set->against)
+        rc = read_other(set, err);
+    if (rc == LAM_OK && set->collapses) {
+        struct profile_sink sink = collapse_threads_sink(&set->threads);
+        rc = input_read(set->inputs, set->count, &sink, err);
+        if (rc == LAM_OK && collapse_threads_finish(&set->threads) < 0)
+            rc = lam_error_set(err, LAM_E_NOMEM, "export: out of memory");
+        set->options.thread_rows = set->threads.rows.items;
+        set->options.thread_row_count = set->threads.rows.count;
+    }
+    return rc;
+}
+
+/* ---- one pass over the input ---- */
+
+struct export_pass {
+    uint64_t min_ns;  /* merge what is shorter; 0: nothing */
+    bool merges_all;  /* instants and samples too */
+    bool is_measured; /* durations are counted */
+    struct duration_counts durations;
+    struct merge_counts merged;
+};
+
+static int read_into(struct export_settings *set, struct export_pass *pass, void *state,
+                     struct lam_error *err)
+{
+    struct profile_sink sink = set->to->sink(state);
+    struct merge_small *merge = NULL;
+    int rc = LAM_OK;
+    if (pass->min_ns || pass->is_measured) {
+        rc = merge_small_open(&merge, &sink, pass->min_ns, pass->merges_all, err);
+        if (rc == LAM_OK && pass->is_measured)
+            merge_small_count(merge, &pass->durations);
+        if (rc == LAM_OK)
+            sink = merge_small_sink(merge);
+    }
+    if (rc == LAM_OK)
+        rc = input_read(set->inputs, set->count, &sink, err);
+    if (rc == LAM_OK && merge)
+        pass->merged = merge_small_counts(merge);
+    merge_small_close(&merge);
+    return rc;
+}
+
+static int run_pass(struct export_settings *set, struct export_pass *pass, struct out_file *file,
+                    bool is_final, struct lam_error *err)
+{
+    struct export_options options = set->options;
+    void *state = NULL;
+    options.note = is_final ? say_note : NULL;
+    options.scratch_dir = out_file_dir(file);
+    int rc = set->to->open(&state, &options, out_file_bytes(file), err);
+    if (rc == LAM_OK)
+        rc = read_into(set, pass, state, err);
+    if (rc == LAM_OK)
+        rc = set->to->finish(state, err);
+    set->to->close(&state);
+    return rc;
+}
+
+/* How many bytes a pass would write. */
+static int measure_pass(struct export_settings *set, struct export_pass *pass, uint64_t *bytes,
+                        struct lam_error *err)
+{
+    struct out_file *file;
+    int rc = out_file_open_nowhere(&file, err);
+    if (rc < 0)
+        return rc;
+    rc = run_pass(set, pass, file, false, err);
+    *bytes = byteout_offset(out_file_bytes(file));
+    out_file_close(&file);
+    return rc;
+}
+
+/* Finds the shortest duration from which on everything fits into --max-size, by trying. */
+static int find_duration(struct export_settings *set, struct export_pass *pass, struct lam_error *err)
+{
+    uint64_t bytes = 0;
+    pass->is_measured = true;
+    int rc = measure_pass(set, pass, &bytes, err);
+    pass->is_measured = false;
+    if (rc < 0 || bytes <= set->max_bytes)
+        return rc;
+    double share = (double)set->max_bytes / (double)bytes;
+    uint64_t fitting = (uint64_t)((double)pass->durations.events * share / 2);
+    uint64_t bound = duration_counts_bound(&pass->durations, fitting);
+    pass->merges_all = true;
+    for (unsigned i = 0; i < PASSES_MAX; i++, bound += bound / 2 + 1) {
+        pass->min_ns = bound > pass->min_ns ? bound : pass->min_ns + 1;
+        rc = measure_pass(set, pass, &bytes, err);
+        if (rc < 0 || bytes <= set->max_bytes)
+            return rc;
+    }
+    return lam_error_set(err, LAM_E_TOOBIG,
+                         "--max-size: even with all events merged the output takes %llu bytes",
+                         (unsigned long long)bytes);
+}
+
+static void say_merged(const struct export_pass *pass)
+{
+    const struct merge_counts *merged = &pass->merged;
+    if (!merged->intervals && !merged->instants && !merged->samples)
+        return;
+    launcher_say("%llu intervals shorter than %llu ns, %llu instants and %llu samples are merged "
+                 "into %llu that say so",
+                 (unsigned long long)merged->intervals, (unsigned long long)pass->min_ns,
+                 (unsigned long long)merged->instants, (unsigned long long)merged->samples,
+                 (unsigned long long)merged->into);
+}
+
+static void say_what_it_holds(const struct export_settings *set)
+{
+    const char *name = strcmp(set->output, "-") == 0 ? "the output" : set->output;
+    if (set->redacts)
+        launcher_say("%s holds %s; arguments, paths, command lines and the host are left out", name,
+                     set->to->holds_redacted);
+    else
+        launcher_say("%s holds %s%s", name, set->to->holds,
+                     strcmp(set->to->holds, set->to->holds_redacted) == 0
+                         ? ""
+                         : "; --redact leaves out arguments, paths and command lines");
+}
+
+static int write_output(struct export_settings *set, struct lam_error *err)
+{
+    struct export_pass pass = {.min_ns = (uint64_t)(set->minimum_s * 1e9 + 0.5)};
+    struct out_file *file = NULL;
+    enum packing packing = packing_of(set->output);
+    bool is_pipe_closed = false;
+    if (set->to->is_gzipped && packing == PACKING_NONE)
+        packing = PACKING_GZIP;
+    /* Before anything is read: a long read must not end in "exists". */
+    int rc = out_file_open(&file, set->output, packing, set->replaces, err);
+    if (rc == LAM_OK)
+        rc = prepare(set, err);
+    if (rc == LAM_OK && set->max_bytes && !set->to->adds_up)
+        rc = find_duration(set, &pass, err);
+    if (rc == LAM_OK)
+        rc = run_pass(set, &pass, file, true, err);
+    bool is_read = rc == LAM_OK;
+    if (file && (rc == LAM_OK || byteout_failed(out_file_bytes(file))))
+        rc = out_file_commit(file, &is_pipe_closed, err);
+    out_file_close(&file);
+    if (is_pipe_closed)
+        return LAM_OK; /* `lamella export … | head` has seen enough */
+    if (rc == LAM_OK && is_read) {
+        say_merged(&pass);
+        if (set->threads.shared)
+            launcher_say("%u threads are in the rows of earlier ones", set->threads.shared);
+        say_what_it_holds(set);
+    }
+    return rc;
+}
+
+static void forget(struct export_settings *set)
+{
+    stack_totals_close(&set->other);
+    symbols_close(&set->other_symbols);
+    symbols_close(&set->symbols);
+    classifier_close(&set->cls);
+    collapse_threads_free(&set->threads);
+}
+
+/* ---- the command line ---- */
+
+static int check(struct export_settings *set, struct lam_error *err)
+{
+    bool is_flamegraph;
+    if (set->format < 0)
+        return lam_error_set(
+            err, LAM_E_USAGE,
+            "--to is missing: chrome, perfetto, firefox, speedscope, pprof, folded or flamegraph");
+    set->to = &export_formats[set->format];
+    is_flamegraph = strcmp(set->to->name, "flamegraph") == 0;
+    if (!is_flamegraph && (set->against || set->is_inverted))
+        return lam_error_set(err, LAM_E_USAGE, "%s goes with --to flamegraph alone",
+                             set->against ? "--against" : "--inverted");
+    if (set->collapses && !set->to->has_threads_to_collapse)
+        return lam_error_set(err, LAM_E_USAGE, "--collapse-threads goes with --to chrome alone");
+    if (set->to->adds_up && set->minimum_s > 0)
+        return lam_error_set(
+            err, LAM_E_USAGE,
+            "--minimum-duration does not go with --to %s, which adds up all events", set->to->name);
+    if (!set->to->adds_up && set->of)
+        return lam_error_set(err, LAM_E_USAGE, "--of does not go with --to %s, which shows both",
+                             set->to->name);
+    if (set->minimum_s < 0 || set->minimum_s > 1e9)
+        return lam_error_set(err, LAM_E_USAGE, "--minimum-duration is out of range");
+    if (set->to->is_binary && strcmp(set->output, "-") == 0 && isatty(STDOUT_FILENO))
+        return lam_error_set(err, LAM_E_USAGE, "%s is no text for a terminal; say -o FILE%s",
+                             set->to->name, set->to->suffix);
+    return LAM_OK;
+}
+
+static int run_export(struct export_settings *set, struct lam_error *err)
+{
+    struct strbuf title = {0};
+    strbuf_add(&title, set->title ? set->title : path_name(set->inputs[0]));
+    if (!set->title && !title.length)
+        strbuf_add(&title, set->inputs[0]);
+    if (!set->title && set->count > 1)
+        strbuf_addf(&title, " and %zu more", set->count - 1);
+    set->options = (struct export_options){
+        .redacts = set->redacts,
+        .values = (enum export_values)set->of,
+        .title = set->title || !set->redacts ? strbuf_text(&title) : set->to->name,
+        .max_bytes = set->max_bytes,
+        .is_inverted = set->is_inverted,
+        .scratch_dir = "",
+    };
+    int rc = write_output(set, err);
+    strbuf_free(&title);
+    forget(set);
+    return rc;
+}
+
+int cmd_export(int argc, char **argv)
+{
+    static const char *const formats[] = {"chrome", "perfetto", "firefox",    "speedscope",
+                                          "pprof",  "folded",   "flamegraph", NULL};
+    static const char *const values[] = {"auto", "intervals", "samples", NULL};
+    struct export_settings set = {.format = -1, .output = "-"};
+    const struct option_row rows[] = {
+        {"to", 't', "FORMAT", "what is written", OPTION_CHOICE, &set.format, formats, NULL},
+        {"output", 'o', "FILE",
+         "where it goes, compressed if it ends in .gz or .zst; - is standard output [-]",
+         OPTION_TEXT, &set.output, NULL, NULL},
+        {"force", 'f', NULL, "replace a file that is there", OPTION_FLAG, &set.replaces, NULL, NULL},
+        {"redact", 'r', NULL, "leave out arguments, paths, command lines and the host", OPTION_FLAG,
+         &set.redacts, NULL, NULL},
+        {"max-size", 0,
+         "BYTES", "keep to this size, before compression, by merging the finest detail; what is merged is counted",
+         OPTION_BYTES, &set.max_bytes, NULL, NULL},
+        {"minimum-duration", 0, "TIME", "merge shorter intervals that follow each other (timelines)",
+         OPTION_SECONDS, &set.minimum_s, NULL, NULL},
+        {"collapse-threads", 0, NULL,
+         "threads that were never there at the same time share a row (chrome)", OPTION_FLAG,
+         &set.collapses, NULL, NULL},
+        {"of", 0, "VALUES",
+         "what stacks are made of where there are both (pprof, folded, flamegraph) [auto]",
+         OPTION_CHOICE, &set.of, values, NULL},
+        {"inverted", 0, NULL, "innermost functions first (flamegraph)", OPTION_FLAG,
+         &set.is_inverted, NULL, NULL},
+        {"against", 0, "INPUT", "colour what grew and what shrank since INPUT (flamegraph)",
+         OPTION_TEXT, &set.against, NULL, NULL},
+        {"title", 0, "TEXT", "what the picture or profile is called [the input's name]",
+         OPTION_TEXT, &set.title, NULL, NULL},
+        {0},
+    };
+    const struct option_spec spec = {
+        .command = "lamella export",
+        .operands = "INPUT...",
+        .about = "Writes a recording or self-profiles in the format of another tool: Chrome's "
+                 "trace viewer, Perfetto, the "
+                 "Firefox Profiler, speedscope, pprof, folded stacks, or a flame graph (one SVG).",
+        .example = "lamella export --to chrome -o trace.json.gz crate.mm_profdata\n"
+                   "lamella export --to flamegraph -o flame.svg build.lamella",
+        .rows = rows,
+        .min_operands = 1,
+        .max_operands = SIZE_MAX,
+    };
+    struct option_operands operands = {0};
+    struct lam_error err = LAM_ERROR_INIT;
+    int code = EXIT_DONE;
+    int rc = options_parse(&spec, argc, argv, &operands, &err);
+    if (rc == LAM_OK)
+        rc = check(&set, &err);
+    if (rc != LAM_OK) {
+        code = launcher_usage_end(&spec, rc, &err, EXIT_USAGE);
+        option_operands_free(&operands);
+        return code;
+    }
+    set.inputs = operands.items;
+    set.count = operands.count;
+    if (run_export(&set, &err) < 0) {
+        launcher_say("%s", err.msg);
+        code = EXIT_FAILED;
+    }
+    option_operands_free(&operands);
+    return code;
+}

@@ -1,0 +1,87 @@
+#include "output/exporter.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "output/write_chrome.h"
+#include "output/write_firefox.h"
+#include "output/write_flamegraph.h"
+#include "output/write_folded.h"
+#include "output/write_perfetto.h"
+#include "output/write_pprof.h"
+#include "output/write_speedscope.h"
+
+#define MEMBERS(NAME)                                                                          \
+    .open = write_##NAME##_open, .sink = write_##NAME##_sink, .finish = write_##NAME##_finish, \
+    .close = write_##NAME##_close
+
+const struct export_format export_formats[] = {
+    {.name = "chrome",
+     .suffix = ".json",
+     .has_threads_to_collapse = true,
+     .holds = "command line, names of programs, threads and events, and their arguments",
+     .holds_redacted = "names of programs, threads and events",
+     MEMBERS(chrome)},
+    {.name = "perfetto",
+     .suffix = ".pftrace",
+     .is_binary = true,
+     .holds = "command lines, paths of modules, names of programs, threads, functions and events, "
+              "and their arguments",
+     .holds_redacted = "names of programs, modules, threads, functions and events",
+     MEMBERS(perfetto)},
+    {.name = "firefox",
+     .suffix = ".json",
+     .holds = "command line, paths of modules and sources, names of programs, threads, functions "
+              "and events, and their arguments",
+     .holds_redacted = "names of programs, modules, threads, functions and events",
+     MEMBERS(firefox)},
+    {.name = "speedscope",
+     .suffix = ".speedscope.json",
+     .holds = "paths of sources, names of programs, threads, functions and events",
+     .holds_redacted = "names of programs, threads, functions and events",
+     MEMBERS(speedscope)},
+    {.name = "pprof",
+     .suffix = ".pb.gz",
+     .is_binary = true,
+     .is_gzipped = true,
+     .adds_up = true,
+     .holds = "paths of modules and sources, names of programs, functions and events",
+     .holds_redacted = "names of programs, modules, functions and events",
+     MEMBERS(pprof)},
+    {.name = "folded",
+     .suffix = ".folded",
+     .adds_up = true,
+     .holds = "names of programs, functions and events",
+     .holds_redacted = "names of programs, functions and events",
+     MEMBERS(folded)},
+    {.name = "flamegraph",
+     .suffix = ".svg",
+     .adds_up = true,
+     .holds = "names of the input, of programs, functions and events",
+     .holds_redacted = "names of programs, functions and events",
+     MEMBERS(flamegraph)},
+    {0},
+};
+
+const struct export_format *export_format_named(const char *name)
+{
+    for (const struct export_format *format = export_formats; format->name; format++) {
+        if (strcmp(format->name, name) == 0)
+            return format;
+    }
+    return NULL;
+}
+
+void export_note(const struct export_options *options, const char *fmt, ...)
+{
+    if (!options->note)
+        return;
+    struct strbuf text = {0};
+    va_list args;
+    va_start(args, fmt);
+    strbuf_addv(&text, fmt, args);
+    va_end(args);
+    if (strbuf_ok(&text))
+        options->note(options->note_ctx, strbuf_text(&text));
+    strbuf_free(&text);
+}

@@ -1,0 +1,185 @@
+#include "output/stack_totals.h"
+
+#include "base/map.h"
+#include "base/memory.h"
+
+#define GROW(array, id) ((id) < (array)->count ? LAM_OK : array_resize((array), (size_t)(id) + 1))
+
+static int on_session(void *ctx, const struct profile_session *session)
+{
+    struct stack_totals *totals = ctx;
+    totals->measure = session->measure;
+    totals->started_at_unix_ns = session->started_at_unix_ns;
+    totals->elapsed_ns = session->elapsed_ns;
+    return LAM_OK;
+}
+
+static int on_process(void *ctx, const struct profile_process *process)
+{
+    struct stack_totals *totals = ctx;
+    char scratch[32];
+    struct profile_text name = export_program(process, scratch);
+    if (GROW(&totals->groups, process->process) < 0)
+        return LAM_E_NOMEM;
+    return intern_add(&totals->group_names, name.bytes, name.size,
+                      &totals->groups.items[process->process]);
+}
+
+static int on_module(void *ctx, const struct profile_module *module)
+{
+    return export_frames_module(&((struct stack_totals *)ctx)->frames, module);
+}
+
+static int on_frame(void *ctx, const struct profile_frame *frame)
+{
+    return export_frames_frame(&((struct stack_totals *)ctx)->frames, frame);
+}
+
+static int on_stack(void *ctx, const struct profile_stack *stack)
+{
+    return export_frames_stack(&((struct stack_totals *)ctx)->frames, stack);
+}
+
+static int on_label(void *ctx, const struct profile_label *label)
+{
+    return export_labels_add(&((struct stack_totals *)ctx)->labels, label);
+}
+
+static int on_path(void *ctx, const struct profile_path *path)
+{
+    struct stack_totals *totals = ctx;
+    if (GROW(&totals->paths, path->path) < 0)
+        return LAM_E_NOMEM;
+    totals->paths.items[path->path] = (struct stack_path){path->parent, path->label};
+    return LAM_OK;
+}
+
+static int add(struct stack_totals *totals, bool is_sample, uint32_t process, uint32_t node,
+               uint64_t count, uint64_t value)
+{
+    uint32_t group = process < totals->groups.count ? totals->groups.items[process] : INTERN_EMPTY;
+    struct map *index = is_sample ? &totals->sample_index : &totals->index;
+    struct stack_total_list *list = is_sample ? &totals->samples : &totals->intervals;
+    bool is_new;
+    uint64_t *slot = map_slot(index, (uint64_t)group << 32 | node, list->count, &is_new);
+    if (!slot ||
+        (is_new && array_push(list, ((struct stack_total){.group = group, .node = node})) < 0))
+        return LAM_E_NOMEM;
+    list->items[*slot].count += count;
+    list->items[*slot].value += value;
+    return LAM_OK;
+}
+
+static int on_interval(void *ctx, const struct profile_interval *interval)
+{
+    struct stack_totals *totals = ctx;
+    uint64_t self = interval->self_ns == PROFILE_UNKNOWN ? 0 : interval->self_ns;
+    return add(totals, false, interval->process, interval->path,
+               interval->weight ? interval->weight : 1, self);
+}
+
+static int on_fold(void *ctx, const struct profile_fold *fold)
+{
+    return add(ctx, false, fold->process, fold->path, fold->count, fold->self_ns);
+}
+
+static int on_sample(void *ctx, const struct profile_sample *sample)
+{
+    struct stack_totals *totals = ctx;
+    bool counts = !(sample->flags & PROFILE_SAMPLE_CLOSING);
+    totals->period_ns = sample->period_ns ? sample->period_ns : totals->period_ns;
+    return add(totals, true, sample->process, sample->stack, counts, sample->cpu_ns);
+}
+
+static int on_instant(void *ctx, const struct profile_instant *instant)
+{
+    (void)instant;
+    ((struct stack_totals *)ctx)->instants++;
+    return LAM_OK;
+}
+
+static const struct profile_sink_ops totals_ops = {
+    .session = on_session,
+    .process = on_process,
+    .module = on_module,
+    .frame = on_frame,
+    .stack = on_stack,
+    .label = on_label,
+    .path = on_path,
+    .interval = on_interval,
+    .fold = on_fold,
+    .sample = on_sample,
+    .instant = on_instant,
+};
+
+int stack_totals_open(struct stack_totals **totals, const struct export_options *options,
+                      struct lam_error *err)
+{
+    struct stack_totals *made = mem_zalloc(1, sizeof *made);
+    *totals = made;
+    if (!made)
+        return lam_error_set(err, LAM_E_NOMEM, "export: out of memory");
+    made->options = *options;
+    made->frames.symbols = options->symbols;
+    made->frames.redacts = options->redacts;
+    return LAM_OK;
+}
+
+struct profile_sink stack_totals_sink(struct stack_totals *totals)
+{
+    return (struct profile_sink){
+        .ctx = totals, .ops = &totals_ops, .wants = {.order = PROFILE_ORDER_ANY, .paths = true}};
+}
+
+bool stack_totals_of_samples(const struct stack_totals *totals)
+{
+    if (totals->options.values == EXPORT_VALUES_AUTO)
+        return totals->intervals.count == 0;
+    return totals->options.values == EXPORT_VALUES_SAMPLES;
+}
+
+static int by_group_and_node(const void *left, const void *right)
+{
+    const struct stack_total *a = left, *b = right;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+static uint64_t count_of(const struct stack_total_list *list)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < list->count; i++)
+        count += list->items[i].count;
+    return count;
+}
+
+const struct stack_total_list *stack_totals_rows(struct stack_totals *totals)
+{
+    bool of_samples = stack_totals_of_samples(totals);
+    struct stack_total_list *rows = of_samples ? &totals->samples : &totals->intervals;
+    struct stack_total_list *others = of_samples ? &totals->intervals : &totals->samples;
+    if (others->count)
+        export_note(&totals->options, "this is about %s; %llu %s are left out (--of)",
+                    of_samples ? "samples" : "intervals", (unsigned long long)count_of(others),
+                    of_samples ? "intervals" : "samples");
+    array_sort(rows, by_group_and_node);
+    return rows;
+}
+
+void stack_totals_close(struct stack_totals **totals)
+{
+    if (!totals || !*totals)
+        return;
+    intern_free(&(*totals)->group_names);
+    array_free(&(*totals)->groups);
+    export_labels_free(&(*totals)->labels);
+    export_frames_free(&(*totals)->frames);
+    array_free(&(*totals)->paths);
+    map_free(&(*totals)->index);
+    map_free(&(*totals)->sample_index);
+    array_free(&(*totals)->intervals);
+    array_free(&(*totals)->samples);
+    mem_free(*totals);
+    *totals = NULL;
+}

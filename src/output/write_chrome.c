@@ -1,0 +1,525 @@
+#include "output/write_chrome.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/memory.h"
+#include "base/strbuf.h"
+#include "output/export_rows.h"
+#include "output/export_tables.h"
+#include "output/time_text.h"
+#include "reader/stream_names.h"
+
+/* A piece of an event that is the same each time, escaped once. */
+struct chrome_piece {
+    const char *text;
+    uint32_t size;
+};
+
+struct chrome {
+    struct export_options options;
+    struct byteout *out;
+    struct export_labels labels;
+    struct export_rows rows;
+    struct arena arena;
+    LAM_ARRAY(struct chrome_piece) heads; /* by label: {"name":"…","cat":"…" */
+    LAM_ARRAY(struct chrome_piece) tails; /* by row: "pid":1,"tid":2 */
+    struct strbuf scratch;
+    bool has_events; /* a comma is due */
+    bool has_samples;
+    enum profile_measure measure;
+    uint64_t samples_left_out, folds;
+};
+
+enum { NUMBERS_BYTES = 160 }; /* more than two times with their keys take */
+
+/* ---- pieces ---- */
+
+static void begin_event(struct chrome *chrome)
+{
+    byteout_write(chrome->out, ",\n" + (chrome->has_events ? 0 : 2), chrome->has_events ? 2 : 0);
+    chrome->has_events = true;
+}
+
+static int keep_piece(struct chrome *chrome, struct strbuf *text, struct chrome_piece *piece)
+{
+    if (!strbuf_ok(text))
+        return LAM_E_NOMEM;
+    piece->text = arena_strndup(&chrome->arena, strbuf_text(text), text->length);
+    piece->size = (uint32_t)text->length;
+    return piece->text ? LAM_OK : LAM_E_NOMEM;
+}
+
+static void add_json(struct strbuf *text, struct profile_text value)
+{
+    strbuf_add_char(text, '"');
+    strbuf_add_json_escaped(text, value.bytes, value.size);
+    strbuf_add_char(text, '"');
+}
+
+static int head_of(struct chrome *chrome, uint32_t label, struct chrome_piece **head)
+{
+    if (label >= chrome->heads.count && array_resize(&chrome->heads, (size_t)label + 1) < 0)
+        return LAM_E_NOMEM;
+    *head = &chrome->heads.items[label];
+    if ((*head)->text)
+        return LAM_OK;
+    struct strbuf *text = &chrome->scratch;
+    strbuf_clear(text);
+    strbuf_add(text, "{\"name\":");
+    add_json(text, export_labels_get(&chrome->labels, label)->text);
+    strbuf_add(text, ",\"cat\":");
+    add_json(text, export_labels_kind(&chrome->labels, label));
+    return keep_piece(chrome, text, *head);
+}
+
+/* {"name":"thread_name","ph":"M","pid":1,"tid":2,"args":{"name":"…"}} */
+static void put_metadata(struct chrome *chrome, const char *what, uint32_t pid, uint32_t tid,
+                         const char *key, struct profile_text value)
+{
+    struct strbuf *text = &chrome->scratch;
+    strbuf_clear(text);
+    strbuf_addf(text, "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"%s\":", what,
+                pid, tid, key);
+    add_json(text, value);
+    strbuf_add(text, "}}");
+    begin_event(chrome);
+    byteout_write(chrome->out, strbuf_text(text), text->length);
+}
+
+static void put_sort_index(struct chrome *chrome, const char *what, uint32_t pid, uint32_t tid,
+                           uint32_t index)
+{
+    begin_event(chrome);
+    byteout_printf(
+        chrome->out,
+        "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"sort_index\":%u}}", what,
+        pid, tid, index);
+}
+
+static void name_row(struct chrome *chrome, uint32_t index)
+{
+    const struct export_row *row = &chrome->rows.rows.items[index];
+    uint32_t pid = export_rows_process_of(&chrome->rows, row->process).shown_pid;
+    struct strbuf title = {0};
+    export_rows_title(row, &title);
+    put_metadata(chrome, "thread_name", pid, row->shown_tid, "name",
+                 (struct profile_text){strbuf_text(&title), title.length});
+    strbuf_free(&title);
+}
+
+/* Rows stand in the order in which they came up, those beside a thread below it as far as viewers sort by this. */
+static int new_row(struct chrome *chrome, uint32_t index)
+{
+    const struct export_row *row = &chrome->rows.rows.items[index];
+    uint32_t pid = export_rows_process_of(&chrome->rows, row->process).shown_pid;
+    struct chrome_piece piece;
+    struct strbuf *text = &chrome->scratch;
+    strbuf_clear(text);
+    strbuf_addf(text, "\"pid\":%u,\"tid\":%u", pid, row->shown_tid);
+    int rc = keep_piece(chrome, text, &piece);
+    if (rc == LAM_OK)
+        rc = array_push(&chrome->tails, piece);
+    if (rc == LAM_OK) {
+        name_row(chrome, index);
+        put_sort_index(chrome, "thread_sort_index", pid, row->shown_tid, index);
+    }
+    return rc;
+}
+
+static int own_row(struct chrome *chrome, uint32_t process, uint32_t thread, uint32_t track,
+                   uint32_t *row)
+{
+    bool is_new;
+    int rc = export_rows_own(&chrome->rows, process, thread, track, row, &is_new);
+    return rc == LAM_OK && is_new ? new_row(chrome, *row) : rc;
+}
+
+static void put_piece(struct chrome *chrome, const struct chrome_piece *piece)
+{
+    byteout_write(chrome->out, piece->text, piece->size);
+}
+
+/* ---- arguments ---- */
+
+/* Begins or goes on with "args":{ */
+static void put_key(struct chrome *chrome, unsigned *count, const char *key)
+{
+    byteout_text(chrome->out, (*count)++ ? "," : ",\"args\":{");
+    byteout_char(chrome->out, '"');
+    byteout_text(chrome->out, key);
+    byteout_text(chrome->out, "\":");
+}
+
+static bool is_plain(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\')
+            return false;
+    }
+    return true;
+}
+
+static void put_string(struct chrome *chrome, struct profile_text value)
+{
+    byteout_char(chrome->out, '"');
+    if (is_plain(value.bytes, value.size)) {
+        byteout_write(chrome->out, value.bytes, value.size);
+    } else {
+        strbuf_clear(&chrome->scratch);
+        strbuf_add_json_escaped(&chrome->scratch, value.bytes, value.size);
+        byteout_write(chrome->out, strbuf_text(&chrome->scratch), chrome->scratch.length);
+    }
+    byteout_char(chrome->out, '"');
+}
+
+static void put_texts(struct chrome *chrome, unsigned *count, const struct profile_text *args,
+                      size_t argc)
+{
+    for (size_t i = 0; i < argc && !chrome->options.redacts; i++) {
+        char key[24] = "arg0";
+        if (i < 10)
+            key[3] = (char)('0' + i);
+        else
+            snprintf(key, sizeof key, "arg%zu", i);
+        put_key(chrome, count, key);
+        put_string(chrome, args[i]);
+    }
+}
+
+static void put_number(struct chrome *chrome, unsigned *count, const char *key, uint64_t value)
+{
+    char text[TIME_TEXT_BYTES];
+    put_key(chrome, count, key);
+    byteout_write(chrome->out, text, (size_t)(put_decimal(text, value) - text));
+}
+
+static int end_event(struct chrome *chrome, unsigned count)
+{
+    byteout_write(chrome->out, "}}", count ? 2 : 1);
+    return chrome->out->failed;
+}
+
+static void put_flags(struct chrome *chrome, unsigned *count, const struct profile_interval *interval)
+{
+    static const struct {
+        uint32_t flag;
+        const char *key;
+    } flags[] = {{PROFILE_INTERVAL_OPEN, "open"},
+                 {PROFILE_INTERVAL_DETACHED, "detached"},
+                 {PROFILE_INTERVAL_BACKWARD, "ended_before_start"}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        if (interval->flags & flags[i].flag) {
+            put_key(chrome, count, flags[i].key);
+            byteout_text(chrome->out, "true");
+        }
+    }
+    if (interval->weight > 1)
+        put_number(chrome, count, "weight", interval->weight);
+}
+
+/* ---- the sink ---- */
+
+static int on_session(void *ctx, const struct profile_session *session)
+{
+    struct chrome *chrome = ctx;
+    chrome->has_samples = session->has_samples;
+    chrome->measure = session->measure;
+    byteout_text(chrome->out,
+                 "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"tool\":\"lamella " LAM_VERSION "\"");
+    byteout_printf(chrome->out, ",\"started_at_unix_ns\":%lld",
+                   (long long)session->started_at_unix_ns);
+    if (!chrome->options.redacts && session->command) {
+        byteout_text(chrome->out, ",\"command\":");
+        put_string(chrome, (struct profile_text){session->command, strlen(session->command)});
+    }
+    byteout_printf(chrome->out, ",\"unit\":\"%s\"},\n\"traceEvents\":[\n",
+                   export_measure_name(session->measure));
+    return chrome->out->failed;
+}
+
+static int on_process(void *ctx, const struct profile_process *process)
+{
+    struct chrome *chrome = ctx;
+    int rc = export_rows_process(&chrome->rows, process);
+    if (rc < 0)
+        return rc;
+    struct export_process kept = export_rows_process_of(&chrome->rows, process->process);
+    put_metadata(chrome, "process_name", kept.shown_pid, 0, "name", kept.name);
+    put_sort_index(chrome, "process_sort_index", kept.shown_pid, 0, process->process);
+    if (kept.shown_pid != kept.pid) {
+        char label[32];
+        int size = snprintf(label, sizeof label, "pid %u", kept.pid);
+        put_metadata(chrome, "process_labels", kept.shown_pid, 0, "labels",
+                     (struct profile_text){label, (size_t)size});
+    }
+    return chrome->out->failed;
+}
+
+static int on_thread(void *ctx, const struct profile_thread *thread)
+{
+    struct chrome *chrome = ctx;
+    uint32_t row;
+    int rc = export_rows_thread(&chrome->rows, thread);
+    return rc < 0 ? rc : own_row(chrome, thread->process, thread->thread, 0, &row);
+}
+
+/* Viewers take the last name they read. A row that several threads share keeps its first. */
+static int on_thread_name(void *ctx, const struct profile_thread_name *name)
+{
+    struct chrome *chrome = ctx;
+    int rc = export_rows_thread_name(&chrome->rows, name);
+    uint32_t row =
+        name->thread < chrome->rows.threads.count ? chrome->rows.threads.items[name->thread].row : 0;
+    if (rc == LAM_OK && row)
+        name_row(chrome, row - 1);
+    return rc;
+}
+
+static int on_track(void *ctx, const struct profile_track *track)
+{
+    struct chrome *chrome = ctx;
+    uint32_t row;
+    int rc = export_rows_track(&chrome->rows, track);
+    return rc < 0 ? rc : own_row(chrome, track->process, 0, track->track, &row);
+}
+
+static int on_label(void *ctx, const struct profile_label *label)
+{
+    struct chrome *chrome = ctx;
+    return export_labels_add(&chrome->labels, label);
+}
+
+static int on_interval(void *ctx, const struct profile_interval *interval)
+{
+    struct chrome *chrome = ctx;
+    struct chrome_piece *head;
+    uint32_t row;
+    bool is_new;
+    int rc = export_rows_interval(&chrome->rows, interval, &row, &is_new);
+    if (rc == LAM_OK && is_new)
+        rc = new_row(chrome, row);
+    if (rc == LAM_OK)
+        rc = head_of(chrome, interval->label, &head);
+    if (rc < 0)
+        return rc;
+    begin_event(chrome);
+    put_piece(chrome, head);
+    const struct chrome_piece *tail = &chrome->tails.items[row];
+    char *start = byteout_room(chrome->out, NUMBERS_BYTES + tail->size), *at = start;
+    at = put_literal(at, ",\"ph\":\"X\",\"ts\":");
+    at = put_microseconds(at, interval->start_ns);
+    at = put_literal(at, ",\"dur\":");
+    at = put_microseconds(at, interval->end_ns - interval->start_ns);
+    *at++ = ',';
+    memcpy(at, tail->text, tail->size);
+    byteout_advance(chrome->out, (size_t)(at + tail->size - start));
+    unsigned count = 0;
+    if (interval->argc)
+        put_texts(chrome, &count, interval->args, interval->argc);
+    if (interval->flags || interval->weight > 1)
+        put_flags(chrome, &count, interval);
+    return end_event(chrome, count);
+}
+
+/* An event without a duration: all up to its arguments. */
+static int begin_point(struct chrome *chrome, uint32_t label, const char *phase, int64_t at_ns,
+                       uint32_t row)
+{
+    struct chrome_piece *head;
+    int rc = head_of(chrome, label, &head);
+    if (rc < 0)
+        return rc;
+    begin_event(chrome);
+    put_piece(chrome, head);
+    char text[TIME_TEXT_BYTES];
+    byteout_text(chrome->out, phase);
+    byteout_write(chrome->out, text, (size_t)(put_microseconds(text, at_ns) - text));
+    byteout_char(chrome->out, ',');
+    put_piece(chrome, &chrome->tails.items[row]);
+    return LAM_OK;
+}
+
+static int on_instant(void *ctx, const struct profile_instant *instant)
+{
+    struct chrome *chrome = ctx;
+    uint32_t row;
+    unsigned count = 0;
+    int rc = own_row(chrome, instant->process, instant->thread, instant->track, &row);
+    if (rc == LAM_OK)
+        rc = begin_point(chrome, instant->label,
+                         instant->has_value ? ",\"ph\":\"C\",\"ts\":"
+                                            : ",\"ph\":\"i\",\"s\":\"t\",\"ts\":",
+                         instant->at_ns, row);
+    if (rc < 0)
+        return rc;
+    if (instant->has_value) /* each number among a counter's arguments is a line of its own */
+        put_number(chrome, &count, "value", instant->value);
+    else
+        put_texts(chrome, &count, instant->args, instant->argc);
+    return end_event(chrome, count);
+}
+
+static int on_fold(void *ctx, const struct profile_fold *fold)
+{
+    struct chrome *chrome = ctx;
+    uint32_t row;
+    unsigned count = 0;
+    int rc = own_row(chrome, fold->process, fold->thread, fold->track, &row);
+    if (rc == LAM_OK)
+        rc = begin_point(chrome, fold->label, ",\"ph\":\"i\",\"s\":\"t\",\"ts\":", fold->at_ns, row);
+    if (rc < 0)
+        return rc;
+    put_number(chrome, &count, "calls", fold->count);
+    put_number(chrome, &count, "total_ns", fold->total_ns);
+    put_number(chrome, &count, "self_ns", fold->self_ns);
+    chrome->folds += fold->count;
+    return end_event(chrome, count);
+}
+
+static int on_sample(void *ctx, const struct profile_sample *sample)
+{
+    struct chrome *chrome = ctx;
+    chrome->samples_left_out += !(sample->flags & PROFILE_SAMPLE_CLOSING);
+    return LAM_OK;
+}
+
+/* "name":…, up to the arguments, of what has no label. */
+static void put_plain_event(struct chrome *chrome, struct profile_text name, const char *category,
+                            int64_t start_ns, int64_t duration_ns)
+{
+    char text[TIME_TEXT_BYTES];
+    begin_event(chrome);
+    byteout_text(chrome->out, "{\"name\":");
+    put_string(chrome, name);
+    byteout_printf(chrome->out, ",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":", category);
+    byteout_write(chrome->out, text, (size_t)(put_microseconds(text, start_ns) - text));
+    byteout_text(chrome->out, ",\"dur\":");
+    byteout_write(chrome->out, text, (size_t)(put_microseconds(text, duration_ns) - text));
+    byteout_char(chrome->out, ',');
+}
+
+static int on_wait(void *ctx, const struct profile_wait *wait)
+{
+    struct chrome *chrome = ctx;
+    const char *kind = stream_wait_kind_name(wait->kind);
+    uint32_t row;
+    unsigned count = 0;
+    int rc = own_row(chrome, wait->process, wait->thread, 0, &row);
+    if (rc < 0)
+        return rc;
+    put_plain_event(chrome, (struct profile_text){kind, strlen(kind)}, "wait", wait->start_ns,
+                    (int64_t)wait->duration_ns);
+    put_piece(chrome, &chrome->tails.items[row]);
+    put_key(chrome, &count, "call");
+    const char *call = stream_wait_call_name(wait->call);
+    put_string(chrome, (struct profile_text){call, strlen(call)});
+    put_number(chrome, &count, "cpu_ns", wait->cpu_ns);
+    return end_event(chrome, count);
+}
+
+/* In a sampled recording the processes themselves are what there is to see. */
+static int on_process_end(void *ctx, const struct profile_process_end *ended)
+{
+    struct chrome *chrome = ctx;
+    struct export_process process = export_rows_process_of(&chrome->rows, ended->process);
+    uint32_t tid;
+    unsigned count = 0;
+    if (!chrome->has_samples || ended->end_ns < process.start_ns)
+        return LAM_OK;
+    int rc = export_rows_extra(&chrome->rows, ended->process, &tid);
+    if (rc < 0)
+        return rc;
+    put_metadata(chrome, "thread_name", process.shown_pid, tid, "name",
+                 (struct profile_text){"process", strlen("process")});
+    put_plain_event(chrome, process.name, "process", process.start_ns,
+                    ended->end_ns - process.start_ns);
+    byteout_printf(chrome->out, "\"pid\":%u,\"tid\":%u", process.shown_pid, tid);
+    if (ended->cpu_ns != PROFILE_UNKNOWN)
+        put_number(chrome, &count, "cpu_ns", ended->cpu_ns);
+    if (ended->own.max_rss_bytes != PROFILE_UNKNOWN)
+        put_number(chrome, &count, "max_rss_bytes", ended->own.max_rss_bytes);
+    if (ended->exit_code >= 0)
+        put_number(chrome, &count, "exit_code", (uint64_t)ended->exit_code);
+    if (ended->signal > 0)
+        put_number(chrome, &count, "signal", (uint64_t)ended->signal);
+    return end_event(chrome, count);
+}
+
+static const struct profile_sink_ops chrome_ops = {
+    .session = on_session,
+    .process = on_process,
+    .thread = on_thread,
+    .thread_name = on_thread_name,
+    .track = on_track,
+    .label = on_label,
+    .interval = on_interval,
+    .instant = on_instant,
+    .fold = on_fold,
+    .sample = on_sample,
+    .wait = on_wait,
+    .process_end = on_process_end,
+};
+
+int write_chrome_open(void **state, const struct export_options *options, struct byteout *out,
+                      struct lam_error *err)
+{
+    struct chrome *chrome = mem_zalloc(1, sizeof *chrome);
+    *state = chrome;
+    if (!chrome)
+        return lam_error_set(err, LAM_E_NOMEM, "chrome: out of memory");
+    chrome->options = *options;
+    chrome->out = out;
+    chrome->rows.shared = options->thread_rows;
+    chrome->rows.shared_count = options->thread_row_count;
+    return LAM_OK;
+}
+
+struct profile_sink write_chrome_sink(void *state)
+{
+    struct chrome *chrome = state;
+    return (struct profile_sink){
+        .ctx = chrome,
+        .ops = &chrome_ops,
+        .wants = {.order = PROFILE_ORDER_ANY, .args = !chrome->options.redacts}};
+}
+
+int write_chrome_finish(void *state, struct lam_error *err)
+{
+    struct chrome *chrome = state;
+    byteout_text(chrome->out, "\n]}\n");
+    if (chrome->samples_left_out)
+        export_note(
+            &chrome->options,
+            "%llu samples have no place in a Chrome trace (processes and waits have); firefox, "
+            "perfetto, speedscope and flamegraph show them",
+            (unsigned long long)chrome->samples_left_out);
+    if (chrome->folds)
+        export_note(
+            &chrome->options,
+            "%llu calls were counted and not stored one by one: each sum of them is an instant",
+            (unsigned long long)chrome->folds);
+    if (chrome->measure > PROFILE_MEASURE_CPU_TIME)
+        export_note(&chrome->options,
+                    "what viewers show as time are %s: one of them is shown as 1 ns",
+                    export_measure_name(chrome->measure));
+    return chrome->out->failed < 0 ? lam_error_set(err, chrome->out->failed, "chrome: cannot write")
+                                   : LAM_OK;
+}
+
+void write_chrome_close(void **state)
+{
+    if (!state || !*state)
+        return;
+    struct chrome *chrome = *state;
+    export_labels_free(&chrome->labels);
+    export_rows_free(&chrome->rows);
+    arena_free(&chrome->arena);
+    array_free(&chrome->heads);
+    array_free(&chrome->tails);
+    strbuf_free(&chrome->scratch);
+    mem_free(chrome);
+    *state = NULL;
+}
