@@ -9,15 +9,17 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+enum stream_loss stream_loss_of(int rc)
+{
+    if (rc == -ENOSPC || rc == -EDQUOT)
+        return STREAM_LOSS_NO_SPACE;
+    return rc == -EFBIG ? STREAM_LOSS_FILE_LIMIT : STREAM_LOSS_IO;
+}
+
 static void count_loss(struct stream *stream, int rc)
 {
-    enum stream_loss kind = STREAM_LOSS_IO;
-    if (rc == -ENOSPC || rc == -EDQUOT)
-        kind = STREAM_LOSS_NO_SPACE;
-    else if (rc == -EFBIG)
-        kind = STREAM_LOSS_FILE_LIMIT;
     if (stream->header)
-        __atomic_fetch_add(&stream->header->lost[kind], 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&stream->header->lost[stream_loss_of(rc)], 1, __ATOMIC_RELAXED);
 }
 
 static int map_header(struct stream *stream, const struct stream_header *header)
@@ -76,7 +78,7 @@ void stream_cursor_init(struct stream_cursor *cur, uint32_t kind, uint32_t threa
     *cur = (struct stream_cursor){.kind = kind, .thread = thread, .tid = tid};
 }
 
-static void begin_page(struct stream_page *page, const struct stream_page *fields)
+void stream_begin_page(struct stream_page *page, const struct stream_page *fields)
 {
     int watched = watch_begin(page, fields->size_bytes);
     page->kind = fields->kind;
@@ -116,7 +118,7 @@ static int next_page(struct stream *stream, struct stream_cursor *cur, uint32_t 
         .sequence = cur->sequence++,
         .tid = cur->tid,
     };
-    begin_page(map, &fields);
+    stream_begin_page(map, &fields);
     cur->page = map;
     cur->used = STREAM_PAGE_HEADER_BYTES;
     cur->size = size;
@@ -196,27 +198,33 @@ int stream_append_sample(struct stream *stream, struct stream_cursor *cur, uint3
     return sample_slot(stream, cur, stack, (uint32_t)cpu_ns, ticks, flags);
 }
 
+struct stream_page *stream_claim_page_as(struct stream *stream, const struct stream_page *fields,
+                                         int *rc)
+{
+    *rc = -EBADF;
+    if (!stream->header)
+        return NULL;
+    struct stream_page begun = *fields;
+    void *map = NULL;
+    *rc = claim_stretch(&stream->file, fields->size_bytes, &begun.self_offset, &map);
+    if (*rc < 0)
+        return NULL;
+    stream_begin_page(map, &begun);
+    return map;
+}
+
 struct stream_page *stream_claim_page(struct stream *stream, uint32_t kind, uint32_t size,
                                       uint32_t sequence, uint64_t now)
 {
     if (!stream->header)
         return NULL;
-    uint64_t offset = 0;
-    void *map = NULL;
-    int rc = claim_stretch(&stream->file, size, &offset, &map);
-    if (rc < 0) {
-        count_loss(stream, rc);
-        return NULL;
-    }
+    int rc;
     struct stream_page fields = {
-        .kind = (uint8_t)kind,
-        .size_bytes = size,
-        .self_offset = offset,
-        .base_ticks = now,
-        .sequence = sequence,
-    };
-    begin_page(map, &fields);
-    return map;
+        .kind = (uint8_t)kind, .size_bytes = size, .base_ticks = now, .sequence = sequence};
+    struct stream_page *page = stream_claim_page_as(stream, &fields, &rc);
+    if (!page)
+        count_loss(stream, rc);
+    return page;
 }
 
 void stream_abandon_pages(struct stream *stream)

@@ -66,6 +66,16 @@ int stream_append_sample(struct stream *stream, struct stream_cursor *cur, uint3
 struct stream_page *stream_claim_page(struct stream *stream, uint32_t kind, uint32_t size,
                                       uint32_t sequence, uint64_t now);
 
+/* The same with a header of the caller's, but for the place, which is filled in. Not counted: *rc says why there is none. */
+struct stream_page *stream_claim_page_as(struct stream *stream, const struct stream_page *fields,
+                                         int *rc);
+
+/* Writes the header of a page that is mapped at `page` and empty, the magic last. */
+void stream_begin_page(struct stream_page *page, const struct stream_page *fields);
+
+/* Which loss a negative errno is. */
+enum stream_loss stream_loss_of(int rc);
+
 /* Somebody truncated the file: no page claimed so far counts any more, since even one that can be written again, because
  * the file has grown, has lost its header. */
 void stream_abandon_pages(struct stream *stream);

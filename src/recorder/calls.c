@@ -1,0 +1,504 @@
+/* calls.c: calls of an interpreter, by policy. */
+#include "recorder/calls.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+enum { FIRST_FRAMES = 64, TRACK_CHUNK = 4096, TRACK_CHUNKS = 4096, BUDGET_LOOK = 256 };
+
+struct pick { /* one in N: a block of N calls of a label, of which the one at `chosen` is recorded */
+    uint32_t seen, chosen;
+};
+
+/* ---- stacks ---- */
+
+static struct calls *new_calls(uint32_t track)
+{
+    struct calls *calls =
+        sys_mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (sys_is_error(calls))
+        return NULL;
+    void *frames = sys_mmap(NULL, FIRST_FRAMES * sizeof(struct frame), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (sys_is_error(frames)) {
+        sys_munmap(calls, 4096);
+        return NULL;
+    }
+    calls->frames = frames;
+    calls->capacity = FIRST_FRAMES;
+    calls->track = track;
+    calls->random = clock_counter() | 1;
+    return calls;
+}
+
+static void free_calls(struct calls *calls)
+{
+    sys_munmap(calls->frames, calls->capacity * sizeof *calls->frames);
+    if (calls->pool)
+        sys_munmap(calls->pool, calls->pool_size * sizeof *calls->pool);
+    if (calls->picks)
+        sys_munmap(calls->picks, PICK_COUNTERS * sizeof *calls->picks);
+    sys_munmap(calls, 4096);
+}
+
+static int grow_frames(struct calls *calls)
+{
+    if (calls->capacity >= CALLS_DEPTH_MAX)
+        return -1;
+    size_t old = calls->capacity * sizeof *calls->frames;
+    void *map = sys_mmap(NULL, old * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (sys_is_error(map))
+        return -1;
+    __builtin_memcpy(map, calls->frames, old);
+    sys_munmap(calls->frames, old);
+    calls->frames = map;
+    calls->capacity *= 2;
+    return 0;
+}
+
+/* Where the stack of a track is kept; NULL: no memory. */
+static struct calls **track_place(struct lam_recorder *rec, uint32_t track)
+{
+    if (track / TRACK_CHUNK >= TRACK_CHUNKS)
+        return NULL;
+    uint64_t signals = signals_block();
+    futex_lock(&rec->live->lock);
+    void *map = rec->tracks;
+    if (!map)
+        map = sys_mmap(NULL, TRACK_CHUNKS * sizeof *rec->tracks, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!sys_is_error(map)) {
+        __atomic_store_n(&rec->tracks, map, __ATOMIC_RELEASE);
+        struct calls ***chunk = &rec->tracks[track / TRACK_CHUNK];
+        map = *chunk;
+        if (!map)
+            map = sys_mmap(NULL, TRACK_CHUNK * sizeof **chunk, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (!sys_is_error(map))
+            *chunk = map;
+    }
+    futex_unlock(&rec->live->lock);
+    signals_restore(signals);
+    return sys_is_error(map) ? NULL : &((struct calls **)map)[track % TRACK_CHUNK];
+}
+
+static struct calls *calls_of(struct lane *lane)
+{
+    if (__builtin_expect(lane->calls != NULL, 1))
+        return lane->calls;
+    if (!lane->track) {
+        if (!lane->own_calls)
+            lane->own_calls = new_calls(0);
+        return lane->calls = lane->own_calls;
+    }
+    struct calls **place = track_place(lane->rec, lane->track);
+    if (place && !*place)
+        *place = new_calls(lane->track);
+    return lane->calls = place ? *place : NULL;
+}
+
+/* ---- what all policies share ---- */
+
+static inline uint64_t active(const struct calls *calls, uint64_t now)
+{
+    return now - calls->away;
+}
+
+static inline struct frame *top_of(struct calls *calls)
+{
+    return calls->depth < calls->capacity ? &calls->frames[calls->depth] : NULL;
+}
+
+/* Which policy a call that begins now is under: one bit, or 0. */
+static uint32_t mode_of(struct lane *lane, struct calls *calls)
+{
+    struct lam_recorder *rec = lane->rec;
+    if (rec->calls & LAM_CALLS_TREE)
+        return LAM_CALLS_TREE;
+    if (rec->calls & LAM_CALLS_AUTO) {
+        if (__atomic_load_n(&rec->live->tree_over, __ATOMIC_RELAXED))
+            return LAM_CALLS_TREE;
+        if (calls->ticks-- == 0) {
+            calls->ticks = BUDGET_LOOK;
+            if (__atomic_load_n(&rec->stream.header->next_offset, __ATOMIC_RELAXED) >=
+                rec->auto_bytes) {
+                calls_change_over(lane);
+                return LAM_CALLS_TREE;
+            }
+        }
+    }
+    return rec->calls & (LAM_CALLS_ONE_IN | LAM_CALLS_THRESHOLD);
+}
+
+void calls_change_over(struct lane *lane)
+{
+    struct lam_recorder *rec = lane->rec;
+    if (__atomic_exchange_n(&rec->live->tree_over, 1, __ATOMIC_RELAXED))
+        return;
+    struct stream_rec_policy record = {.ticks = clock_ticks(rec->stream.use_counter),
+                                       .auto_bytes = rec->auto_bytes,
+                                       .tree_bytes = rec->tree_bytes,
+                                       .thread = lane->thread};
+    struct stream_piece piece = {&record, sizeof record};
+    uint64_t signals = signals_block();
+    if (!lane->changing)
+        stream_append(&rec->stream, &lane->records, STREAM_REC_POLICY,
+                      STREAM_CALLS_AUTO | STREAM_CALLS_TREE, &piece, 1, record.ticks);
+    signals_restore(signals);
+}
+
+/* ---- everything ---- */
+
+/* An event that began at `at` (UINT64_MAX: now), with room for its self time. */
+static struct slot_place put_call(struct lane *lane, uint32_t kind, uint32_t label, uint64_t at,
+                                  uint64_t payload, int with_self)
+{
+    uint32_t far = kind > STREAM_SLOT_KIND_MAX;
+    uint32_t before = lane_enter(lane);
+    struct slot_place place = slot_reserve(
+        lane, (1 + far + (uint32_t)with_self) * (uint32_t)sizeof(struct stream_slot), at);
+    if (place.slot) {
+        if (far)
+            slot_more(place.slot + 1, kind, STREAM_SLOT_KIND, 0, 0);
+        if (with_self)
+            slot_more(place.slot + 1 + far, 0, STREAM_SLOT_SELF, 0, 0);
+        slot_store(&place, label, far ? STREAM_SLOT_KIND_ELSEWHERE : kind, payload);
+    }
+    lane_leave(lane, before);
+    return place;
+}
+
+static void enter_all(struct lane *lane, struct frame *frame)
+{
+    struct slot_place place = put_call(lane, lane->rec->call_kind, frame->label, UINT64_MAX, 0, 0);
+    frame->ref = place.ref;
+    frame->began = place.time;
+}
+
+static struct lam_recorder *argument_of(struct lam_recorder *rec)
+{
+    return rec->is_default ? LAM_DEFAULT : rec;
+}
+
+static void leave_all(struct lane *lane, const struct frame *frame)
+{
+    if (frame->ref)
+        lam_end_event(argument_of(lane->rec), (struct lam_handle){frame->ref, frame->began});
+}
+
+/* ---- one in N ---- */
+
+/* The first N calls of a function are recorded, each for itself; then one of every N, at a place in its block that is drawn, so
+ * that no rhythm of the program's falls in with ours. Returns the weight; 0: not this one. */
+static uint32_t pick(struct lane *lane, struct calls *calls, uint32_t label)
+{
+    uint32_t n = lane->rec->one_in;
+    if (!calls->picks) {
+        void *map = sys_mmap(NULL, PICK_COUNTERS * sizeof *calls->picks, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (sys_is_error(map))
+            return 0;
+        calls->picks = map;
+    }
+    struct pick *pick = &calls->picks[label % PICK_COUNTERS];
+    uint32_t at = pick->seen++;
+    if (at < n)
+        return 1;
+    at -= n;
+    if (at == 0) {
+        calls->random ^= calls->random << 13;
+        calls->random ^= calls->random >> 7;
+        calls->random ^= calls->random << 17;
+        pick->chosen = (uint32_t)(calls->random >> 32) % n;
+    }
+    if (at == n - 1)
+        pick->seen = n;
+    return at == pick->chosen ? n : 0;
+}
+
+static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *frame)
+{
+    uint32_t weight = pick(lane, calls, frame->label);
+    frame->is_picked = weight != 0;
+    frame->is_timed = frame->is_picked || frame[-1].is_picked;
+    if (weight) {
+        uint32_t kind = lane->rec->call_kind;
+        if (weight > 1)
+            kind = kind_flavor(lane->rec, kind, KIND_WEIGHTED);
+        struct slot_place place = put_call(lane, kind, frame->label, UINT64_MAX, 0, 1);
+        frame->ref = place.ref;
+        frame->began = place.time;
+    } else if (frame->is_timed) {
+        frame->began = lane_now(lane);
+    }
+    frame->start = active(calls, frame->began);
+}
+
+/* In place while the page is there, else behind an END. */
+static void end_with_self(struct lane *lane, const struct frame *frame, uint64_t now, uint64_t self)
+{
+    struct lam_handle handle = {frame->ref, frame->began};
+    uint32_t before = lane_enter(lane);
+    uint64_t page = LANE_LOAD(lane->page);
+    HANDLER_FENCE();
+    int rc = 1;
+    if ((frame->ref ^ LANE_LOAD(lane->page_ref)) >> LANE_SLOT_BITS == 0) {
+        uint64_t offset = (frame->ref & ((1u << LANE_SLOT_BITS) - 1)) << 4;
+        struct stream_slot *slot =
+            (struct stream_slot *)(page + offset); // NOLINT(performance-no-int-to-ptr)
+        uint32_t far = stream_slot_code(slot + 1) == STREAM_SLOT_KIND;
+        uint64_t duration = now > handle.start ? now - handle.start : 0;
+        if (duration < STREAM_SLOT_PAYLOAD_MAX) {
+            slot_more(slot + 1 + far, 0, STREAM_SLOT_SELF, 1, self);
+            /* release: who sees the end sees the self time. */
+            __atomic_store_n(&slot->rest,
+                             (slot->rest & 0xffff) | (duration + 1) << STREAM_SLOT_PAYLOAD_SHIFT,
+                             __ATOMIC_RELEASE);
+            rc = 0;
+        }
+    }
+    if (rc) {
+        struct slot_place place =
+            slot_reserve(lane, 2 * (uint32_t)sizeof(struct stream_slot), UINT64_MAX);
+        if (place.slot) {
+            slot_more(place.slot + 1, 0, STREAM_SLOT_SELF, 1, self);
+            slot_store(&place, ref_lane(frame->ref), STREAM_SLOT_END, ref_on_disk(frame->ref));
+        }
+    }
+    lane_leave(lane, before);
+}
+
+static void leave_one_in(struct lane *lane, struct calls *calls, struct frame *frame)
+{
+    if (!frame->is_timed)
+        return;
+    uint64_t now = lane_now(lane);
+    uint64_t duration = active(calls, now) - frame->start;
+    if (frame[-1].is_picked)
+        frame[-1].inner += duration;
+    if (frame->ref)
+        end_with_self(lane, frame, now, duration > frame->inner ? duration - frame->inner : 0);
+}
+
+/* ---- only long ones ---- */
+
+static uint32_t long_call_kind(struct lam_recorder *rec)
+{
+    return kind_flavor(rec, rec->call_kind, KIND_PAST);
+}
+
+void calls_write_open(struct lane *lane, struct calls *calls, struct frame *frame)
+{
+    uint32_t kind = long_call_kind(lane->rec);
+    struct frame *at = frame;
+    while (at > calls->frames && !at->ref)
+        at--;
+    for (at++; at <= frame; at++)
+        if (at > calls->frames && (at->mode & LAM_CALLS_THRESHOLD) && at->is_timed)
+            at->ref = put_call(lane, kind, at->label, at->began, 0, 0).ref;
+}
+
+/* The frame around that is recorded or may yet be. */
+static struct frame *around(struct calls *calls, struct frame *frame)
+{
+    for (frame--; frame > calls->frames && !frame->is_timed; frame--)
+        continue;
+    return frame;
+}
+
+static void enter_threshold(struct lane *lane, struct calls *calls, struct frame *frame)
+{
+    frame->is_picked = 1;
+    if (frame->mode & LAM_CALLS_ONE_IN) {
+        uint32_t weight = pick(lane, calls, frame->label);
+        frame->is_picked = weight != 0;
+        frame->weight = weight;
+    } else {
+        frame->weight = 1;
+    }
+    frame->is_timed = frame->is_picked;
+    if (!frame->is_timed)
+        return;
+    frame->began = lane_now(lane);
+    frame->start = active(calls, frame->began);
+    /* A call that is long already gets its event now, so that it is seen as open if this is the last that is heard. */
+    struct frame *outer = around(calls, frame);
+    if (outer > calls->frames && !outer->ref && frame->start - outer->start >= lane->rec->threshold)
+        calls_write_open(lane, calls, outer);
+}
+
+static void leave_threshold(struct lane *lane, struct calls *calls, struct frame *frame)
+{
+    if (!frame->is_timed)
+        return;
+    uint64_t now = lane_now(lane);
+    uint64_t duration = active(calls, now) - frame->start;
+    struct frame *outer = around(calls, frame);
+    uint64_t self = duration > frame->inner ? duration - frame->inner : 0;
+    if (outer > calls->frames)
+        outer->inner += duration;
+    if (!frame->ref && duration < lane->rec->threshold) {
+        folds_move(lane, calls, frame, outer);
+        fold_add(lane, calls, outer, frame->label, frame->weight, duration * frame->weight,
+                 self * frame->weight);
+        /* What lies in no call is told now and then. */
+        if (outer == calls->frames && now - calls->flushed > lane->rec->time_every / 8) {
+            folds_write(lane, calls, outer);
+            calls->flushed = now;
+        }
+        return;
+    }
+    if (!frame->ref)
+        calls_write_open(lane, calls, frame);
+    if (!frame->ref)
+        return;
+    folds_write(lane, calls, frame);
+    lam_end_event(argument_of(lane->rec), (struct lam_handle){frame->ref, frame->began});
+}
+
+/* ---- the tree ---- */
+
+static void enter_tree(struct lane *lane, struct calls *calls, struct frame *frame)
+{
+    frame->began = lane_now(lane);
+    frame->start = active(calls, frame->began);
+    tree_enter(lane, calls, frame);
+}
+
+static void leave_tree(struct lane *lane, struct calls *calls, struct frame *frame)
+{
+    uint64_t now = active(calls, lane_now(lane));
+    uint64_t duration = now > frame->start ? now - frame->start : 0;
+    tree_leave(lane, calls, frame, duration);
+}
+
+/* ---- enter and exit ---- */
+
+static void enter(struct lane *lane, struct calls *calls, uint32_t label)
+{
+    if (calls->depth + 1 >= calls->capacity && grow_frames(calls) < 0) {
+        calls->depth++;
+        lane_count(lane, STREAM_COUNT_UNTOLD_CALLS);
+        return;
+    }
+    struct frame *frame = &calls->frames[++calls->depth];
+    *frame = (struct frame){.label = label, .mode = (uint8_t)mode_of(lane, calls)};
+    if (frame->mode & LAM_CALLS_TREE)
+        enter_tree(lane, calls, frame);
+    else if (frame->mode & LAM_CALLS_THRESHOLD)
+        enter_threshold(lane, calls, frame);
+    else if (frame->mode & LAM_CALLS_ONE_IN)
+        enter_one_in(lane, calls, frame);
+    else
+        enter_all(lane, frame);
+}
+
+static void leave(struct lane *lane, struct calls *calls)
+{
+    struct frame *frame = top_of(calls);
+    if (frame) {
+        if (frame->mode & LAM_CALLS_TREE)
+            leave_tree(lane, calls, frame);
+        else if (frame->mode & LAM_CALLS_THRESHOLD)
+            leave_threshold(lane, calls, frame);
+        else if (frame->mode & LAM_CALLS_ONE_IN)
+            leave_one_in(lane, calls, frame);
+        else
+            leave_all(lane, frame);
+    }
+    calls->depth--;
+}
+
+void lam_call_enter_event(struct lam_recorder *rec, uint32_t label)
+{
+    struct lane *lane = lane_of(rec);
+    struct calls *calls = lane && lane->rec->call_kind ? calls_of(lane) : NULL;
+    if (calls)
+        enter(lane, calls, label);
+}
+
+/* Depth of the innermost call of that label; 0: there is none. */
+static uint32_t find_call(const struct calls *calls, uint32_t label)
+{
+    uint32_t depth = calls->depth < calls->capacity ? calls->depth : calls->capacity - 1;
+    while (depth && calls->frames[depth].label != label)
+        depth--;
+    return depth;
+}
+
+void lam_call_exit_event(struct lam_recorder *rec, uint32_t label)
+{
+    struct lane *lane = lane_of(rec);
+    struct calls *calls = lane && lane->rec->call_kind ? calls_of(lane) : NULL;
+    if (!calls)
+        return;
+    struct frame *top = top_of(calls);
+    if (__builtin_expect(!top || top->label != label || !calls->depth, 0)) {
+        /* Above the frames there is no telling which call it is: the innermost. */
+        uint32_t depth = top ? find_call(calls, label) : calls->depth;
+        if (!depth) {
+            lane_count(lane, STREAM_COUNT_UNBALANCED_EXITS);
+            return;
+        }
+        for (; calls->depth > depth; leave(lane, calls))
+            lane_count(lane, STREAM_COUNT_UNBALANCED_EXITS);
+    }
+    leave(lane, calls);
+}
+
+uint32_t lam_call_depth(struct lam_recorder *rec)
+{
+    struct lane *lane = lam_is_off(rec) ? NULL : lane_of(rec);
+    return lane && lane->calls ? lane->calls->depth : 0;
+}
+
+void lam_call_unwind(struct lam_recorder *rec, uint32_t depth)
+{
+    struct lane *lane = lam_is_off(rec) ? NULL : lane_of(rec);
+    while (lane && lane->calls && lane->calls->depth > depth)
+        leave(lane, lane->calls);
+}
+
+/* ---- threads and tracks ---- */
+
+void calls_switch_track(struct lane *lane, uint32_t track)
+{
+    struct calls *left = lane->calls;
+    if (left && left->track) {
+        folds_write(lane, left, left->frames);
+        left->left_at = lane_now(lane);
+    }
+    lane->calls = NULL;
+    if (!track)
+        return;
+    struct calls *calls = calls_of(lane);
+    if (calls && calls->left_at) {
+        uint64_t now = lane_now(lane);
+        calls->away += now > calls->left_at ? now - calls->left_at : 0;
+        calls->left_at = 0;
+    }
+}
+
+void calls_end_track(struct lane *lane, uint32_t track)
+{
+    struct calls **place = track ? track_place(lane->rec, track) : NULL;
+    if (!place || !*place)
+        return;
+    struct calls *calls = *place;
+    *place = NULL;
+    free_calls(calls);
+}
+
+/* The thread ends, or its recording is closed: its open calls stay open in it. */
+void calls_leave_thread(struct lane *lane)
+{
+    struct calls *own = lane->own_calls;
+    if (own) {
+        if (lane->generation == recorder_generation(lane->rec))
+            folds_write(lane, own, own->frames);
+        free_calls(own);
+    }
+    if (lane->calls && lane->calls != own && lane->calls->track)
+        lane->calls->left_at = lane_now(lane);
+    lane->own_calls = lane->calls = NULL;
+}

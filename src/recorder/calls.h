@@ -1,0 +1,72 @@
+/* calls.h: the stack of calls of a thread or a track, and what each policy keeps of them.
+ *
+ * A frame's times are *active* times: the clock less what its track was switched away, so that what is measured here (folds, trees,
+ * self times) needs no correction. Where an event is stored, its start is the clock's. */
+#ifndef LAMELLA_RECORDER_CALLS_H
+#define LAMELLA_RECORDER_CALLS_H
+
+#include "recorder/slots.h"
+
+enum {
+    CALLS_DEPTH_MAX = 1 << 20, /* deeper calls are counted as untold */
+    FRAME_FOLDS = 8,           /* labels folded into one frame at a time */
+    PICK_COUNTERS = 1 << 16,   /* one in N: labels that are told apart */
+};
+
+struct frame {
+    uint64_t start; /* active time */
+    uint64_t began; /* the clock's */
+    uint64_t ref;   /* of its event; 0: none yet */
+    uint64_t inner; /* active time of its direct calls, as far as they were timed */
+    struct stream_tree_node *node;
+    uint32_t label;
+    uint32_t node_id;
+    uint32_t weight; /* threshold: how many calls it stands for */
+    uint32_t folds;  /* first of a list in the stack's pool, plus 1 */
+    uint8_t mode;    /* enum lam_calls, one bit or 0: the policy when it was entered */
+    uint8_t is_timed;
+    uint8_t is_picked;
+    uint8_t fold_count;
+};
+
+struct fold {
+    uint32_t label;
+    uint32_t next; /* plus 1 */
+    uint64_t count, total, self;
+};
+
+struct calls {
+    struct frame *frames; /* frames[0] is the stack's bottom and no call */
+    uint32_t depth;       /* calls open; beyond `capacity` they have no frame */
+    uint32_t capacity;
+    uint32_t track;
+    struct fold *pool;
+    uint32_t pool_size, pool_free; /* plus 1 */
+    uint64_t away;                 /* how long the track was switched away altogether */
+    uint64_t left_at;              /* when it was; 0: it runs */
+    uint64_t flushed;              /* when the bottom's folds were written last */
+    struct call_tree *tree;        /* that the frames' nodes are in */
+    uint32_t root;                 /* node of this stack in it */
+    uint32_t ticks;                /* calls until the budget is looked at */
+    struct pick *picks;            /* one in N, by label */
+    uint64_t random;
+};
+
+/* ---- call_folds.c ---- */
+
+void fold_add(struct lane *lane, struct calls *calls, struct frame *into, uint32_t label,
+              uint64_t count, uint64_t total, uint64_t self);
+/* The folds of a frame that is folded itself become those of the frame around it. */
+void folds_move(struct lane *lane, struct calls *calls, struct frame *from, struct frame *into);
+/* Writes them, as part of the frame's event. */
+void folds_write(struct lane *lane, struct calls *calls, struct frame *frame);
+/* Gives every open call below `frame`, and itself, its event. calls.c */
+void calls_write_open(struct lane *lane, struct calls *calls, struct frame *frame);
+
+/* ---- call_tree.c ---- */
+
+/* The node of `frame` below that of the frame under it; NULL: no room. */
+void tree_enter(struct lane *lane, struct calls *calls, struct frame *frame);
+void tree_leave(struct lane *lane, struct calls *calls, struct frame *frame, uint64_t duration);
+
+#endif

@@ -1,0 +1,473 @@
+/* lane.c: lanes, which threads take and give back, and their pages. */
+#include "recorder/slots.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "core/bytes.h"
+
+enum { FRESH_LANES = 64 };
+
+/* A clock that is this much behind lags; more, and it is another clock (another thread's CPU time). */
+#define LAG_TICKS ((uint64_t)1 << 32)
+
+static pthread_key_t thread_key;
+static int has_key;
+
+/* ---- counts ---- */
+
+void lane_count(struct lane *lane, enum stream_count what)
+{
+    struct stream_header *header = lane->rec->stream.header;
+    if (header)
+        __atomic_fetch_add(&header->counts[what], 1, __ATOMIC_RELAXED);
+}
+
+void lane_count_lost(struct lam_recorder *rec, enum stream_loss cause)
+{
+    if (rec->stream.header)
+        __atomic_fetch_add(&rec->stream.header->lost[cause], 1, __ATOMIC_RELAXED);
+}
+
+uint64_t lane_other_clock(struct lane *lane)
+{
+    if (lane->clock >= LAM_CLOCK_INSTRUCTIONS)
+        return counter_read(&lane->clock_counter);
+    /* Through libc, whose vDSO costs a tenth of a system call; async-signal-safe. */
+    struct timespec ts = {0, 0};
+    clock_gettime(lane->clock == LAM_CLOCK_CPU_TIME ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- pages; all with signals blocked and `changing` set ---- */
+
+/* The page is no longer written to. While an event is being stored (by whom a handler of ours interrupted) it stays mapped. */
+static void leave_page(struct lane *lane)
+{
+    if (!lane->page)
+        return;
+    flight_leave_page(lane);
+    struct old_page left = {(void *)lane->page, lane->size}; // NOLINT(performance-no-int-to-ptr)
+    lane->next = lane->limit = 0;
+    lane->page = 0;
+    if (lane->busy > 1) {
+        /* A list that is full: that one stays mapped for good, which costs memory and nothing else. */
+        if (lane->old_count < LANE_OLD_PAGES)
+            lane->old[lane->old_count++] = left;
+        return;
+    }
+    sys_munmap(left.map, left.size);
+    while (lane->old_count > 0) {
+        lane->old_count--;
+        sys_munmap(lane->old[lane->old_count].map, lane->old[lane->old_count].size);
+    }
+}
+
+static void put_slot(struct lane *lane, uint32_t id, uint32_t code, uint64_t payload)
+{
+    struct slot_place place = {
+        .slot = (struct stream_slot *)lane->next}; // NOLINT(performance-no-int-to-ptr)
+    lane->next += sizeof(struct stream_slot);
+    slot_store(&place, id, code, payload);
+}
+
+static void put_base(struct lane *lane, uint64_t base)
+{
+    struct stream_slot *slot = (struct stream_slot *)lane->next; // NOLINT(performance-no-int-to-ptr)
+    lane->next += sizeof *slot;
+    LANE_STORE(slot->rest, base);
+    __atomic_store_n(&slot->head, stream_slot_head(0, STREAM_SLOT_BASE, 0), __ATOMIC_RELEASE);
+    lane->base = base;
+}
+
+static void put_owner(struct lane *lane)
+{
+    put_slot(lane, lane->thread, STREAM_SLOT_OWNER, lane->tid);
+    if (lane->track)
+        put_slot(lane, lane->track, STREAM_SLOT_TRACK_SWITCH, 0);
+}
+
+/* The last eighth of the budget is for records: names, threads, the end. */
+static int has_budget(const struct lam_recorder *rec, uint32_t size)
+{
+    uint64_t used = __atomic_load_n(&rec->stream.header->next_offset, __ATOMIC_RELAXED);
+    return !rec->max_bytes || used + size <= rec->max_bytes - rec->max_bytes / 8;
+}
+
+static struct stream_page *claim_page(struct lane *lane, uint32_t size, uint64_t base)
+{
+    struct lam_recorder *rec = lane->rec;
+    struct stream_page fields = {
+        .kind = STREAM_PAGE_EVENTS,
+        .size_bytes = size,
+        .thread = lane->number,
+        .base_ticks = base,
+        .sequence = lane->sequence,
+        .tid = lane->tid,
+    };
+    int rc = -EFBIG;
+    struct stream_page *page = NULL;
+    if (has_budget(rec, size))
+        page = stream_claim_page_as(&rec->stream, &fields, &rc);
+    if (page)
+        flight_note_page(lane, page->self_offset, size);
+    else if (rc == -EFBIG && rec->mode == LAM_MODE_FLIGHT)
+        page = flight_take_page(lane, &fields);
+    if (page)
+        return page;
+    lane->loss = (uint32_t)stream_loss_of(rc);
+    /* What has no room is tried again now and then: somebody may delete a file. The budget is final. */
+    lane->retry_ticks = clock_ticks(rec->stream.use_counter) + rec->time_every / 64;
+    return NULL;
+}
+
+static int next_page(struct lane *lane, uint32_t need, uint64_t base)
+{
+    if (lane->retry_ticks && clock_ticks(lane->rec->stream.use_counter) < lane->retry_ticks)
+        return -1;
+    uint32_t size = lane->next_size ? lane->next_size : (uint32_t)STREAM_PAGE_MIN;
+    need += 3 * (uint32_t)sizeof(struct stream_slot); /* owner, track, base */
+    while (size < STREAM_PAGE_MAX && size - STREAM_PAGE_HEADER_BYTES < need)
+        size *= 2;
+    struct stream_page *page = claim_page(lane, size, base);
+    if (!page)
+        return -1;
+    leave_page(lane);
+    lane->retry_ticks = 0;
+    lane->size = page->size_bytes;
+    lane->next_size = lane->size < STREAM_PAGE_MAX ? lane->size * 2 : lane->size;
+    lane->base = base;
+    lane->page_ref = ((uint64_t)lane->number << LANE_SEQUENCE_BITS |
+                      (lane->sequence & ((1u << LANE_SEQUENCE_BITS) - 1)))
+                     << LANE_SLOT_BITS;
+    lane->sequence++;
+    lane->page = (uint64_t)(uintptr_t)page;
+    lane->next = lane->page + STREAM_PAGE_HEADER_BYTES;
+    put_owner(lane);
+    lane->limit = lane->page + lane->size;
+    /* A recycled page may be smaller than what is asked for. */
+    return lane->limit - lane->next >= need - 3 * sizeof(struct stream_slot) ? 0 : -1;
+}
+
+static int change_base(struct lane *lane, uint64_t time, int is_past)
+{
+    if (!is_past && lane->base - time < LAG_TICKS) {
+        lane_count(lane, STREAM_COUNT_CLAMPED_TIMES);
+        return 0;
+    }
+    if (lane->limit - lane->next < sizeof(struct stream_slot))
+        return next_page(lane, sizeof(struct stream_slot), time);
+    put_base(lane, time);
+    return 0;
+}
+
+static void tell_time_sometimes(struct lane *lane)
+{
+    uint64_t now = clock_ticks(lane->rec->stream.use_counter);
+    if (now - lane->told_ticks < lane->rec->time_every)
+        return;
+    lane->told_ticks = now;
+    recorder_write_time(lane->rec, lane);
+}
+
+int lane_make_room(struct lane *lane, uint32_t size, uint64_t time, int is_past)
+{
+    int rc = -1;
+    uint64_t signals = signals_block();
+    /* Set: a handler of a signal that cannot be blocked came while this was going on. */
+    if (!lane->changing && lane->generation && lane->generation == recorder_generation(lane->rec)) {
+        lane->changing = 1;
+        if (lane->limit - lane->next < size) {
+            rc = next_page(lane, size, time);
+            tell_time_sometimes(lane);
+        } else {
+            rc = change_base(lane, time, is_past);
+        }
+        lane->changing = 0;
+    }
+    signals_restore(signals);
+    if (rc < 0)
+        lane_count_lost(lane->rec, lane->loss);
+    return rc;
+}
+
+/* ---- taking and giving back ---- */
+
+static struct lane *fresh_lane(struct lam_recorder *rec)
+{
+    struct live *live = rec->live;
+    if (!live->fresh_count) {
+        size_t bytes = FRESH_LANES * sizeof(struct lane);
+        void *map = sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (sys_is_error(map))
+            return NULL;
+        if (sys_call3(SYS_madvise, map, bytes, MADV_WIPEONFORK) < 0) {
+            sys_munmap(map, bytes);
+            return NULL;
+        }
+        live->fresh_lanes = map;
+        live->fresh_count = FRESH_LANES;
+    }
+    if (rec->lane_numbers + 1 >= 1u << LANE_NUMBER_BITS)
+        return NULL;
+    struct lane *lane = live->fresh_lanes + (FRESH_LANES - live->fresh_count--);
+    lane->number = __atomic_add_fetch(&rec->lane_numbers, 1, __ATOMIC_RELAXED);
+    stream_cursor_init(&lane->records, STREAM_PAGE_RECORDS, lane->number, 0);
+    return lane;
+}
+
+static struct lane *take_lane(struct lam_recorder *rec)
+{
+    struct live *live = rec->live;
+    futex_lock(&live->lock);
+    struct lane *lane = live->free_lanes;
+    if (lane)
+        live->free_lanes = lane->next_free;
+    else
+        lane = fresh_lane(rec);
+    if (lane) {
+        lane->next_free = NULL;
+        lane->thread = ++live->threads;
+        if (++live->used_lanes > live->most_lanes)
+            live->most_lanes = live->used_lanes;
+    }
+    futex_unlock(&live->lock);
+    return lane;
+}
+
+/* The thread's records, and whose events follow. */
+static void begin_thread(struct lane *lane)
+{
+    struct lam_recorder *rec = lane->rec;
+    char name[17] = "";
+    prctl(PR_GET_NAME, name, 0, 0, 0);
+    struct stream_rec_thread record = {
+        .ticks = clock_ticks(rec->stream.use_counter),
+        .cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID),
+        .tid = lane->tid,
+        .origin = lane->tid == rec->pid ? STREAM_THREAD_MAIN : STREAM_THREAD_FOUND,
+        .name_bytes = (uint8_t)bytes_length(name),
+    };
+    lane->records.tid = lane->tid;
+    struct stream_piece pieces[] = {{&record, sizeof record}, {name, record.name_bytes}};
+    stream_append(&rec->stream, &lane->records, STREAM_REC_THREAD, lane->thread, pieces, 2,
+                  record.ticks);
+    lane->told_ticks = record.ticks;
+    if (lane->limit - lane->next < 4 * sizeof(struct stream_slot))
+        return; /* the next page begins with its owner */
+    uint64_t now = lane_now(lane);
+    if ((now - lane->base) >> STREAM_SLOT_TIME_BITS)
+        put_base(lane, now);
+    struct slot_place place = {
+        .slot = (struct stream_slot *)lane->next, // NOLINT(performance-no-int-to-ptr)
+        .since = now - lane->base};
+    lane->next += sizeof(struct stream_slot);
+    slot_store(&place, lane->thread, STREAM_SLOT_OWNER, lane->tid);
+}
+
+static void end_thread(struct lane *lane)
+{
+    struct stream_rec_thread_end record = {
+        .ticks = clock_ticks(lane->rec->stream.use_counter),
+        .cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID),
+        .run_ns = UINT64_MAX,
+        .core_wait_ns = UINT64_MAX,
+        .tid = lane->tid,
+    };
+    struct stream_piece piece = {&record, sizeof record};
+    stream_append(&lane->rec->stream, &lane->records, STREAM_REC_THREAD_END, lane->thread, &piece,
+                  1, record.ticks);
+}
+
+/* Under the lock. The descriptor of a recorder that was closed is closed when no lane is left that might use it. */
+void lane_close_file(struct live *live)
+{
+    if (live->closed_fd && !live->used_lanes) {
+        sys_close(live->closed_fd - 1);
+        live->closed_fd = 0;
+    }
+}
+
+static void give_back(struct lane *lane)
+{
+    struct lam_recorder *rec = lane->rec;
+    uint32_t generation = lane->generation;
+    if (!generation)
+        return; /* wiped: it was a parent's */
+    lane->changing = 1;
+    calls_leave_thread(lane);
+    int is_current = generation == recorder_generation(rec);
+    if (is_current) {
+        end_thread(lane);
+    } else {
+        lane->busy = 0;
+        leave_page(lane);
+        stream_cursor_close(&lane->records);
+    }
+    counters_close(lane);
+    lane->track = 0;
+    lane->busy = 0;
+    lane->generation = 0;
+    lane->changing = 0;
+    struct live *live = lane->live;
+    futex_lock(&live->lock);
+    live->used_lanes--;
+    if (is_current) { /* lanes of a recording that is closed are not used again */
+        lane->next_free = live->free_lanes;
+        live->free_lanes = lane;
+    }
+    lane_close_file(live);
+    futex_unlock(&live->lock);
+}
+
+static void forget(struct lane *lane)
+{
+    struct lane **at = &thread_state.all;
+    while (*at && *at != lane)
+        at = &(*at)->next_of_thread;
+    if (*at)
+        *at = lane->next_of_thread;
+    if (thread_state.main == lane)
+        thread_state.main = NULL;
+    if (thread_state.lane == lane) {
+        thread_state.lane = NULL;
+        thread_state.rec = NULL;
+    }
+}
+
+/* The thread's lane for `rec`; those of recordings that were closed, or of a parent, are let go on the way. */
+static struct lane *find_lane(struct lam_recorder *rec)
+{
+    struct lane *found = NULL;
+    for (struct lane *lane = thread_state.all, *next; lane; lane = next) {
+        /* Wiped lanes have lost their links too: nothing behind one can be reached, and nothing need be. */
+        next = lane->next_of_thread;
+        if (lane->generation && lane->rec != rec)
+            continue;
+        if (lane->generation && lane->generation == recorder_generation(rec)) {
+            found = lane;
+            continue;
+        }
+        forget(lane);
+        give_back(lane);
+    }
+    return found;
+}
+
+static void remember(struct lam_recorder *rec, struct lane *lane)
+{
+    if (rec->is_default) {
+        thread_state.main = lane;
+    } else {
+        thread_state.lane = lane;
+        thread_state.rec = rec;
+    }
+}
+
+struct lane *lane_new(struct lam_recorder *rec, uint32_t generation)
+{
+    struct lane *lane = take_lane(rec);
+    if (!lane) {
+        lane_count_lost(rec, STREAM_LOSS_NO_MEMORY);
+        return NULL;
+    }
+    lane->changing = 1;
+    lane->rec = rec;
+    lane->live = rec->live;
+    lane->tid = (uint32_t)sys_gettid();
+    lane->clock = rec->clock;
+    lane->counters = rec->counter_count;
+    if (counters_open(lane) < 0) {
+        /* Of this thread there will be no values; its intervals read zero. */
+        lane_count_lost(rec, STREAM_LOSS_IO);
+    }
+    begin_thread(lane);
+    lane->next_of_thread = thread_state.all;
+    thread_state.all = lane;
+    lane->generation = generation;
+    lane->changing = 0;
+    if (has_key && !pthread_getspecific(thread_key))
+        pthread_setspecific(thread_key, &thread_state);
+    return lane;
+}
+
+struct lane *lane_attach(struct lam_recorder *rec)
+{
+    uint32_t generation = recorder_generation(rec);
+    if (!generation || thread_state.attaching)
+        return NULL;
+    uint64_t signals = signals_block();
+    thread_state.attaching = 1;
+    struct lane *lane = NULL;
+    if (__atomic_load_n(&rec->live->alive, __ATOMIC_ACQUIRE) || recorder_begin_child(rec) == 0) {
+        lane = find_lane(rec);
+        if (!lane)
+            lane = lane_new(rec, generation);
+        if (lane)
+            remember(rec, lane);
+    }
+    thread_state.attaching = 0;
+    signals_restore(signals);
+    return lane;
+}
+
+void lane_detach(struct lam_recorder *rec)
+{
+    uint64_t signals = signals_block();
+    struct lane *lane = find_lane(rec);
+    if (lane) {
+        forget(lane);
+        give_back(lane);
+    }
+    signals_restore(signals);
+}
+
+/* The thread ends. Other destructors may still record: then it is registered once more, and this runs again. */
+static void end_of_thread(void *value)
+{
+    (void)value;
+    uint64_t signals = signals_block();
+    while (thread_state.all) {
+        struct lane *lane = thread_state.all;
+        forget(lane);
+        give_back(lane);
+    }
+    signals_restore(signals);
+}
+
+int lane_init_threads(void)
+{
+    if (!has_key && pthread_key_create(&thread_key, end_of_thread) != 0)
+        return LAM_E_NOMEM;
+    has_key = 1;
+    return LAM_OK;
+}
+
+/* ---- public ---- */
+
+int lam_thread_register(struct lam_recorder *rec)
+{
+    if (lam_is_off(rec))
+        return LAM_E_CLOSED;
+    return lane_of(rec) ? LAM_OK : LAM_E_CLOSED;
+}
+
+int lam_thread_name(struct lam_recorder *rec, const char *name)
+{
+    struct lane *lane = lam_is_off(rec) ? NULL : lane_of(rec);
+    if (!lane)
+        return LAM_E_CLOSED;
+    size_t length = bytes_length(name);
+    struct stream_rec_name record = {.ticks = clock_ticks(lane->rec->stream.use_counter),
+                                     .tid = lane->tid,
+                                     .name_bytes = length > 255 ? 255 : (uint32_t)length};
+    struct stream_piece pieces[] = {{&record, sizeof record}, {name, record.name_bytes}};
+    uint64_t signals = signals_block();
+    int rc = stream_append(&lane->rec->stream, &lane->records, STREAM_REC_THREAD_NAME, lane->thread,
+                           pieces, 2, record.ticks);
+    signals_restore(signals);
+    return rc < 0 ? LAM_E_FULL : LAM_OK;
+}

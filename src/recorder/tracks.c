@@ -1,0 +1,51 @@
+/* tracks.c: lines of execution that the program schedules itself. */
+#include "recorder/slots.h"
+
+struct lam_track lam_track_create(struct lam_recorder *rec, struct lam_label name)
+{
+    struct lam_track none = {0};
+    struct lane *lane = lam_is_off(rec) ? NULL : lane_of(rec);
+    if (!lane)
+        return none;
+    struct lam_recorder *own = lane->rec;
+    struct lam_track track = {__atomic_add_fetch(&own->next_track, 1, __ATOMIC_RELAXED)};
+    struct stream_rec_track record = {.ticks = clock_ticks(own->stream.use_counter), .name = name.id};
+    struct stream_piece piece = {&record, sizeof record};
+    uint64_t signals = signals_block();
+    if (!lane->changing)
+        stream_append(&own->stream, &lane->records, STREAM_REC_TRACK, track.id, &piece, 1,
+                      record.ticks);
+    signals_restore(signals);
+    return track;
+}
+
+int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
+{
+    if (lam_is_off(rec))
+        return LAM_E_CLOSED;
+    struct lane *lane = lane_of(rec);
+    if (!lane)
+        return LAM_E_CLOSED;
+    if (lane->track == track.id)
+        return LAM_OK;
+    int rc = slot_put(lane, track.id, STREAM_SLOT_TRACK_SWITCH, 0);
+    /* After the slot: a page that begins in between names the old track, and the switch follows. */
+    lane->track = track.id;
+    if (lane->calls || lane->rec->tracks)
+        calls_switch_track(lane, track.id);
+    return rc;
+}
+
+int lam_track_end(struct lam_recorder *rec, struct lam_track track)
+{
+    if (lam_is_off(rec))
+        return LAM_E_CLOSED;
+    struct lane *lane = lane_of(rec);
+    if (!lane)
+        return LAM_E_CLOSED;
+    if (lane->track == track.id)
+        lam_track_switch(rec, (struct lam_track){0});
+    if (lane->rec->tracks)
+        calls_end_track(lane, track.id);
+    return slot_put(lane, track.id, STREAM_SLOT_TRACK_END, 0);
+}
