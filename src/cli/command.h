@@ -12,7 +12,7 @@ struct lam_command {
 };
 
 int cmd_report(int argc, char **argv);
-int cmd_report(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_view(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_export(int argc, char **argv);
