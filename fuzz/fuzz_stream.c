@@ -35,6 +35,8 @@ static void push_all(const struct stream_file *file)
     const struct profile_sink_ops ops = {0};
     struct profile_sink sink = {.ctx = NULL, .ops = &ops};
     struct stack_merge merge = {.sink = &sink};
+    struct label_merge labels = {.sink = &sink};
+    struct interval_paths paths = {0};
     struct tick_clock clock = {0};
     struct stream_faults faults = {0};
     (void)tick_clock_add(&clock, file->header.start_ticks, file->header.start_mono_ns);
@@ -42,13 +44,18 @@ static void push_all(const struct stream_file *file)
     (void)tick_clock_ready(&clock, file->header.tick_rate_hz, file->header.start_mono_ns);
     struct process_threads threads = {.sink = &sink,
                                       .merge = &merge,
+                                      .labels = &labels,
+                                      .paths = &paths,
                                       .clock = &clock,
                                       .process = 1,
                                       .first_thread = 1,
+                                      .first_track = 1,
                                       .faults = &faults};
-    (void)process_threads_push(&threads, file);
+    (void)process_threads_push(&threads, &file, 1);
     tick_clock_free(&clock);
     stack_merge_free(&merge);
+    label_merge_free(&labels);
+    interval_paths_free(&paths);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -19,6 +19,17 @@ static uint64_t between(int64_t from, int64_t to)
     return to > from ? (uint64_t)to - (uint64_t)from : 0;
 }
 
+void nest_totals_add(struct nest_totals *into, const struct nest_totals *from)
+{
+    into->intervals += from->intervals;
+    into->instants += from->instants;
+    into->folds += from->folds;
+    into->open += from->open;
+    into->backward += from->backward;
+    into->overlapping += from->overlapping;
+    into->clamped += from->clamped;
+}
+
 /* ---- paths ---- */
 
 void interval_paths_free(struct interval_paths *paths)

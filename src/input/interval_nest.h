@@ -74,6 +74,8 @@ struct nest_totals {
     uint64_t clamped; /* starts that ran backwards and were moved forward */
 };
 
+void nest_totals_add(struct nest_totals *into, const struct nest_totals *from);
+
 struct interval_nest {
     const struct profile_sink *sink;
     struct interval_paths *paths;
@@ -111,7 +113,7 @@ void interval_nest_free(struct interval_nest *nest);
 int interval_nest_add(struct interval_nest *nest, const struct profile_interval *in);
 
 /* The same with calls in it that were not stored: they are pushed once its path is known, and its self time is without
- * theirs. folds must live until the lane is finished; of each, process, track and path are filled in here. */
+ * theirs. folds must live until an interval with a later start was added, or the lane is finished; of each, process, track and path are filled in here. */
 int interval_nest_add_folded(struct interval_nest *nest, const struct profile_interval *in,
                              const struct profile_fold *folds, size_t fold_count);
 

@@ -168,17 +168,6 @@ static int line_of_track(struct process_events *events, uint32_t track, struct e
     return rc;
 }
 
-static void add_totals(struct nest_totals *into, const struct nest_totals *from)
-{
-    into->intervals += from->intervals;
-    into->instants += from->instants;
-    into->folds += from->folds;
-    into->open += from->open;
-    into->backward += from->backward;
-    into->overlapping += from->overlapping;
-    into->clamped += from->clamped;
-}
-
 /* A line has ended; its memory serves the next one. */
 static int end_line(struct process_events *events, struct map *lines, uint32_t number)
 {
@@ -187,7 +176,7 @@ static int end_line(struct process_events *events, struct map *lines, uint32_t n
         return LAM_OK;
     struct event_line *line = events->lines.items[at - 1];
     int rc = interval_nest_finish(&line->nest, process_events_ns(events, line->last));
-    add_totals(&events->totals, &line->nest.totals);
+    nest_totals_add(&events->totals, &line->nest.totals);
     line->nest.totals = (struct nest_totals){0};
     arena_reset(&line->folds);
     (void)map_remove(lines, number);

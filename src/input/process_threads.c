@@ -4,22 +4,72 @@
 
 #include "base/arena.h"
 
-static struct thread_info *thread_of(struct process_threads *threads, uint32_t index, uint32_t tid)
+/* Two streams of a process note a thread's start at different moments. */
+#define SLACK_NS 1000000
+
+static uint64_t index_key(const struct process_threads *threads, uint32_t index)
+{
+    return (uint64_t)threads->stream << 32 | index;
+}
+
+/* In another stream than the first: the thread of that tid that had begun by then, of several the last one. */
+static const struct thread_place *place_of(const struct process_threads *threads, uint32_t tid,
+                                           int64_t at_ns)
+{
+    size_t low = 0, high = threads->places.count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        const struct thread_place *place = &threads->places.items[mid];
+        if (place->tid < tid || (place->tid == tid && place->start_ns <= at_ns))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low > 0 && tid && threads->places.items[low - 1].tid == tid
+               ? &threads->places.items[low - 1]
+               : NULL;
+}
+
+static struct thread_info *add_thread(struct process_threads *threads, uint32_t index, uint32_t tid)
+{
+    struct thread_info *info = array_add(&threads->threads);
+    if (info)
+        *info = (struct thread_info){.index = threads->stream ? 0 : index,
+                                     .tid = tid,
+                                     .origin = STREAM_THREAD_FOUND,
+                                     .pushed_ns = INT64_MIN};
+    return info;
+}
+
+/* The thread with an index in the stream being read, which is seen at a time; NULL when memory is short. */
+static struct thread_info *thread_at(struct process_threads *threads, uint32_t index, uint32_t tid,
+                                     int64_t at_ns)
 {
     bool added;
-    uint64_t *at = map_slot(&threads->by_index, index, threads->threads.count, &added);
+    uint64_t *at =
+        map_slot(&threads->by_index, index_key(threads, index), threads->threads.count, &added);
     if (!at)
         return NULL;
-    if (added) {
-        struct thread_info *info = array_add(&threads->threads);
-        if (!info)
-            return NULL;
-        *info = (struct thread_info){.index = index, .tid = tid, .origin = STREAM_THREAD_FOUND};
-    }
+    const struct thread_place *place =
+        added && threads->stream ? place_of(threads, tid, at_ns) : NULL;
+    if (place)
+        *at = place->position;
+    else if (added && !add_thread(threads, index, tid))
+        return NULL;
     struct thread_info *info = &threads->threads.items[*at];
     if (!info->tid)
         info->tid = tid;
     return info;
+}
+
+static struct thread_info *thread_of(struct process_threads *threads, uint32_t index, uint32_t tid)
+{
+    return thread_at(threads, index, tid, INT64_MAX);
+}
+
+static uint32_t position_of(const struct process_threads *threads, const struct thread_info *info)
+{
+    return (uint32_t)(info - threads->threads.items);
 }
 
 static int keep_name(struct process_threads *threads, struct stream_text from,
@@ -34,28 +84,41 @@ static int keep_name(struct process_threads *threads, struct stream_text from,
 
 static int on_thread(struct process_threads *threads, const struct stream_record_view *rec)
 {
-    struct thread_info *info = thread_of(threads, rec->aux, rec->body.thread.tid);
+    int64_t start_ns = tick_clock_ns(threads->clock, rec->body.thread.ticks);
+    struct thread_info *info =
+        thread_at(threads, rec->aux, rec->body.thread.tid,
+                  start_ns < INT64_MAX - SLACK_NS ? start_ns + SLACK_NS : INT64_MAX);
     if (!info)
         return LAM_E_NOMEM;
+    if (info->has_start && threads->stream)
+        return LAM_OK; /* the first stream has told it, from nearer to its beginning */
     info->tid = rec->body.thread.tid;
     info->origin = rec->body.thread.origin;
-    info->start_ns = tick_clock_ns(threads->clock, rec->body.thread.ticks);
+    info->start_ns = start_ns;
     /* A thread's clock begins with it; the main thread's has run since before the exec. */
     info->base_cpu_ns = info->origin == STREAM_THREAD_MAIN ? rec->body.thread.cpu_ns : 0;
     info->has_start = true;
-    return keep_name(threads, rec->text[0], &info->name);
+    return rec->text[0].size || !info->name.size ? keep_name(threads, rec->text[0], &info->name)
+                                                 : LAM_OK;
+}
+
+/* A thread that is named by its tid alone: the newest of that tid. */
+static struct thread_info *thread_of_tid(const struct process_threads *threads, uint32_t tid)
+{
+    for (size_t i = threads->threads.count; i > 0; i--) {
+        if (threads->threads.items[i - 1].tid == tid)
+            return &threads->threads.items[i - 1];
+    }
+    return NULL;
 }
 
 static int on_name(struct process_threads *threads, const struct stream_record_view *rec)
 {
-    uint32_t index = rec->aux;
-    for (size_t i = threads->threads.count; index == 0 && i > 0; i--) {
-        if (threads->threads.items[i - 1].tid == rec->body.name.tid)
-            index = threads->threads.items[i - 1].index;
-    }
-    if (index == 0 || !thread_of(threads, index, rec->body.name.tid))
-        return index == 0 ? LAM_OK : LAM_E_NOMEM; /* a thread that nothing else is known of */
-    struct thread_event event = {.thread = index,
+    const struct thread_info *info = rec->aux ? thread_of(threads, rec->aux, rec->body.name.tid)
+                                              : thread_of_tid(threads, rec->body.name.tid);
+    if (!info)
+        return rec->aux ? LAM_E_NOMEM : LAM_OK; /* one that nothing else is known of */
+    struct thread_event event = {.thread = position_of(threads, info),
                                  .at_ns = tick_clock_ns(threads->clock, rec->body.name.ticks)};
     int rc = keep_name(threads, rec->text[0], &event.name);
     return rc < 0 ? rc : array_push(&threads->events, event);
@@ -63,13 +126,16 @@ static int on_name(struct process_threads *threads, const struct stream_record_v
 
 static int on_wait(struct process_threads *threads, const struct stream_record_view *rec)
 {
+    const struct thread_info *info = thread_of(threads, rec->aux, 0);
+    if (!info)
+        return LAM_E_NOMEM;
     struct thread_event event = {
-        .thread = rec->aux,
+        .thread = position_of(threads, info),
         .at_ns = tick_clock_ns(threads->clock, rec->body.wait.start_ticks),
         .wait = rec->body.wait,
         .is_wait = true,
     };
-    return thread_of(threads, rec->aux, 0) ? array_push(&threads->events, event) : LAM_E_NOMEM;
+    return array_push(&threads->events, event);
 }
 
 static int on_thread_end(struct process_threads *threads, const struct stream_record_view *rec)
@@ -79,8 +145,8 @@ static int on_thread_end(struct process_threads *threads, const struct stream_re
     if (!info)
         return LAM_E_NOMEM;
     int64_t end_ns = tick_clock_ns(threads->clock, body->ticks);
-    if (info->has_end && end_ns < info->end.end_ns)
-        return LAM_OK; /* of a failed exec; it went on */
+    if (info->has_end && (end_ns < info->end.end_ns || threads->stream))
+        return LAM_OK; /* of a failed exec; it went on. Or the first stream has told it */
     info->has_end = true;
     info->end = (struct profile_thread_end){
         .end_ns = end_ns,
@@ -127,16 +193,19 @@ static int on_record(struct process_threads *threads, const struct stream_record
     }
 }
 
-static int read_meta(struct process_threads *threads, const struct stream_file *file)
+/* faults: NULL where what is damaged is counted by somebody else. */
+static int read_records(struct process_threads *threads, const struct stream_file *file,
+                        enum stream_page_kind kind, struct stream_faults *faults)
 {
     struct stream_walk walk;
     stream_walk_init(&walk, file);
-    stream_walk_begin(&walk, stream_pages_of_kind(file, STREAM_PAGE_META));
+    stream_walk_begin(&walk, stream_pages_of_kind(file, kind));
     struct stream_record_view rec;
     int rc;
     while ((rc = stream_next_record(&walk, &rec)) > 0 && (rc = on_record(threads, &rec)) >= 0)
         continue;
-    stream_faults_merge(threads->faults, &walk.faults);
+    if (faults)
+        stream_faults_merge(faults, &walk.faults);
     stream_walk_close(&walk);
     return rc < 0 ? rc : LAM_OK;
 }
@@ -276,11 +345,10 @@ static int push_closing(struct thread_push *push)
     return threads->sink->ops->sample(threads->sink->ctx, &closing);
 }
 
-static int push_thread_end(struct thread_push *push)
+static int push_thread_end(const struct process_threads *threads, const struct thread_info *info)
 {
-    const struct process_threads *threads = push->threads;
-    struct profile_thread_end end = push->info->end;
-    if (!push->info->has_end) {
+    struct profile_thread_end end = info->end;
+    if (!info->has_end) {
         /* Its process was killed, or runs on. */
         end = (struct profile_thread_end){
             .end_ns = threads->last_ns,
@@ -288,19 +356,19 @@ static int push_thread_end(struct thread_push *push)
             .run_ns = PROFILE_UNKNOWN,
             .core_wait_ns = PROFILE_UNKNOWN,
             .handler_ns = PROFILE_UNKNOWN,
-            .samples = push->samples,
-            .interrupts = push->samples,
+            .samples = info->samples,
+            .interrupts = info->samples,
             .at_process_end = true,
         };
     }
-    end.thread = push->id;
-    if (push->info->tid == threads->pid) {
+    end.thread = info->id;
+    if (info->tid == threads->pid) {
         end.cpu_ns = since(end.cpu_ns, threads->main_before.cpu_ns);
         end.run_ns = since(end.run_ns, threads->main_before.run_ns);
         end.core_wait_ns = since(end.core_wait_ns, threads->main_before.core_wait_ns);
     }
-    if (end.end_ns < push->now_ns)
-        end.end_ns = push->now_ns;
+    if (end.end_ns < info->pushed_ns)
+        end.end_ns = info->pushed_ns;
     return threads->sink->ops->thread_end ? threads->sink->ops->thread_end(threads->sink->ctx, &end)
                                           : LAM_OK;
 }
@@ -309,15 +377,16 @@ static int push_thread_end(struct thread_push *push)
 static void find_events(struct thread_push *push)
 {
     const struct thread_event *events = push->threads->events.items;
+    uint32_t position = position_of(push->threads, push->info);
     size_t low = 0, high = push->threads->events.count;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        if (events[mid].thread < push->info->index)
+        if (events[mid].thread < position)
             low = mid + 1;
         else
             high = mid;
     }
-    while (high < push->threads->events.count && events[high].thread == push->info->index)
+    while (high < push->threads->events.count && events[high].thread == position)
         high++;
     if (low < high) {
         push->event = events + low;
@@ -328,8 +397,8 @@ static void find_events(struct thread_push *push)
 static int push_thread(struct process_threads *threads, struct stream_walk *walk,
                        struct thread_info *info)
 {
-    struct thread_push push = {
-        .threads = threads, .info = info, .id = threads->first_thread + threads->count++};
+    info->id = threads->first_thread + threads->count++;
+    struct thread_push push = {.threads = threads, .info = info, .id = info->id};
     find_events(&push);
 
     struct profile_thread thread = {
@@ -345,7 +414,10 @@ static int push_thread(struct process_threads *threads, struct stream_walk *walk
     int rc = sink->ops->thread ? sink->ops->thread(sink->ctx, &thread) : LAM_OK;
     if (rc < 0)
         return rc;
-    stream_walk_begin(walk, stream_pages_of(walk->file, STREAM_PAGE_SAMPLES, info->index));
+    struct stream_page_span samples = {0};
+    if (info->index)
+        samples = stream_pages_of(walk->file, STREAM_PAGE_SAMPLES, info->index);
+    stream_walk_begin(walk, samples);
     struct stream_sample_view view;
     while ((rc = stream_next_sample(walk, &view)) > 0 && (rc = push_sample(&push, &view)) >= 0)
         continue;
@@ -353,7 +425,10 @@ static int push_thread(struct process_threads *threads, struct stream_walk *walk
         rc = push_events_until(&push, INT64_MAX);
     if (rc >= 0)
         rc = push_closing(&push);
-    return rc < 0 ? rc : push_thread_end(&push);
+    info->samples = push.samples;
+    info->pushed_ns = push.now_ns;
+    /* Where events follow, the ends come behind them. */
+    return rc < 0 || threads->recorded.count ? rc : push_thread_end(threads, info);
 }
 
 static int push_threads(struct process_threads *threads, const struct stream_file *file)
@@ -368,16 +443,130 @@ static int push_threads(struct process_threads *threads, const struct stream_fil
     return rc;
 }
 
-int process_threads_push(struct process_threads *threads, const struct stream_file *file)
+/* ---- other streams, and events ---- */
+
+static int compare_places(const void *left, const void *right)
 {
-    int rc = process_stacks_open(&threads->stacks, threads->merge, file, threads->faults);
+    const struct thread_place *a = left, *b = right;
+    if (a->tid != b->tid)
+        return a->tid < b->tid ? -1 : 1;
+    return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+}
+
+static int note_places(struct process_threads *threads)
+{
+    int rc = LAM_OK;
+    for (uint32_t i = 0; rc >= 0 && i < threads->threads.count; i++) {
+        const struct thread_info *info = &threads->threads.items[i];
+        rc = array_push(
+            &threads->places,
+            ((struct thread_place){info->tid, i, info->has_start ? info->start_ns : INT64_MIN}));
+    }
+    array_sort(&threads->places, compare_places);
+    return rc;
+}
+
+static bool has_events(const struct stream_file *file)
+{
+    struct stream_page_span events = stream_pages_of_kind(file, STREAM_PAGE_EVENTS);
+    struct stream_page_span trees = stream_pages_of_kind(file, STREAM_PAGE_TREE);
+    return events.first < events.end || trees.first < trees.end;
+}
+
+static int open_events(struct process_threads *threads, const struct stream_file *file)
+{
+    struct process_events *events = array_add(&threads->recorded);
+    if (!events || array_push(&threads->recorded_stream, threads->stream) < 0)
+        return LAM_E_NOMEM;
+    events->sink = threads->sink;
+    events->labels = threads->labels;
+    events->paths = threads->paths;
+    events->clock = threads->clock;
+    events->process = threads->process;
+    int rc = process_events_open(events, file, threads->faults);
+    for (size_t i = 0; rc >= 0 && i < events->index.threads.count; i++) {
+        const struct event_thread *thread = &events->index.threads.items[i];
+        if (!thread_of(threads, thread->thread, thread->tid))
+            rc = LAM_E_NOMEM;
+    }
+    return rc;
+}
+
+static int push_events(struct process_threads *threads, size_t at)
+{
+    struct process_events *events = &threads->recorded.items[at];
+    threads->stream = threads->recorded_stream.items[at];
+    events->first_track = threads->first_track + threads->tracks;
+    int rc = LAM_OK;
+    bool is_time = events->file->header.measure == STREAM_MEASURE_TICKS;
+    for (size_t i = 0; rc >= 0 && i < events->index.threads.count; i++) {
+        const struct event_thread *thread = &events->index.threads.items[i];
+        struct thread_info *info = thread_of(threads, thread->thread, thread->tid);
+        if (!info)
+            return LAM_E_NOMEM;
+        int64_t last_ns = is_time ? process_events_ns(events, thread->last) : INT64_MIN;
+        if (thread->last && last_ns > info->pushed_ns)
+            info->pushed_ns = last_ns;
+        if (thread->last && last_ns > threads->last_event_ns)
+            threads->last_event_ns = last_ns;
+        rc = process_events_thread(events, thread->thread, info->id);
+    }
     if (rc >= 0)
-        rc = read_meta(threads, file);
+        rc = process_events_push(events, threads->faults);
+    threads->tracks += events->tracks;
+    nest_totals_add(&threads->totals, &events->totals);
+    threads->clamped_times +=
+        events->totals.clamped + events->file->header.counts[STREAM_COUNT_CLAMPED_TIMES];
+    return rc;
+}
+
+static int push_ends(struct process_threads *threads)
+{
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && i < threads->threads.count; i++)
+        rc = push_thread_end(threads, &threads->threads.items[i]);
+    return rc;
+}
+
+/* The records first: they say when each thread began, by which streams are joined. */
+static int read_file(struct process_threads *threads, const struct stream_file *file)
+{
+    bool is_read_again = has_events(file); /* for its names, which counts what is wrong there */
+    int rc = read_records(threads, file, STREAM_PAGE_META, threads->faults);
     if (rc >= 0)
-        rc = add_sampled_threads(threads, file);
+        rc = read_records(threads, file, STREAM_PAGE_RECORDS, is_read_again ? NULL : threads->faults);
+    return rc < 0 || !is_read_again ? rc : open_events(threads, file);
+}
+
+static int push_all(struct process_threads *threads, const struct stream_file *const *files,
+                    size_t file_count)
+{
+    int rc = process_stacks_open(&threads->stacks, threads->merge, files[0], threads->faults);
+    for (size_t i = 0; rc >= 0 && i < file_count; i++) {
+        threads->stream = (uint32_t)i;
+        rc = read_file(threads, files[i]);
+        if (rc >= 0 && i == 0)
+            rc = add_sampled_threads(threads, files[0]);
+        if (rc >= 0 && i == 0 && file_count > 1)
+            rc = note_places(threads);
+    }
     array_sort(&threads->events, compare_events);
     if (rc >= 0)
-        rc = push_threads(threads, file);
+        rc = push_threads(threads, files[0]);
+    for (size_t i = 0; rc >= 0 && i < threads->recorded.count; i++)
+        rc = push_events(threads, i);
+    return rc < 0 || !threads->recorded.count ? rc : push_ends(threads);
+}
+
+int process_threads_push(struct process_threads *threads, const struct stream_file *const *files,
+                         size_t file_count)
+{
+    threads->last_event_ns = INT64_MIN;
+    int rc = push_all(threads, files, file_count);
+    array_each(&threads->recorded, events) process_events_close(events);
+    array_free(&threads->recorded);
+    array_free(&threads->recorded_stream);
+    array_free(&threads->places);
     process_stacks_close(&threads->stacks);
     array_free(&threads->threads);
     map_free(&threads->by_index);

@@ -1,17 +1,23 @@
-/* The threads of one stream into a sink: names, waits and samples of each, in the order of time. */
+/* The threads of one process into a sink: names, waits and samples of each in the order of time, then the events that they
+ * recorded themselves. A process may have several streams, the agent's and one of each recorder in it: its threads are the
+ * same by their tids. */
 #ifndef LAMELLA_INPUT_PROCESS_THREADS_H
 #define LAMELLA_INPUT_PROCESS_THREADS_H
 
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/map.h"
+#include "input/process_events.h"
 #include "input/recording.h"
 #include "input/stack_merge.h"
 #include "profile/sink.h"
 #include "reader/tick_clock.h"
 
 struct thread_info {
-    uint32_t index, tid; /* in the stream; kernel's */
+    uint32_t index, tid; /* in the first stream, 0: not there; kernel's */
+    uint32_t id;         /* in the sink */
+    int64_t pushed_ns;   /* the latest time told of it */
+    uint32_t samples;
     uint8_t origin;
     int64_t start_ns;
     uint64_t base_cpu_ns; /* its CPU clock where its first sample's weight begins */
@@ -21,18 +27,25 @@ struct thread_info {
 };
 
 struct thread_event { /* a wait or a new name */
-    uint32_t thread;  /* index in the stream */
+    uint32_t thread;  /* position in threads */
     int64_t at_ns;
     struct profile_text name; /* in names; of a wait empty */
     struct stream_rec_wait wait;
     bool is_wait;
 };
 
+struct thread_place { /* for finding the thread that another stream of the process speaks of */
+    uint32_t tid, position;
+    int64_t start_ns;
+};
+
 struct process_threads {
     const struct profile_sink *sink;
     struct stack_merge *merge;
+    struct label_merge *labels;
+    struct interval_paths *paths;
     struct tick_clock *clock;
-    uint32_t process, first_thread; /* ids in the sink */
+    uint32_t process, first_thread, first_track; /* ids in the sink */
     uint32_t period_ns[4];
     bool has_engine;           /* it was to be sampled */
     int64_t start_ns, last_ns; /* of the process, for threads that do not say */
@@ -41,19 +54,26 @@ struct process_threads {
     struct profile_text comm;
     struct stream_faults *faults;
 
-    uint32_t count; /* out: threads pushed */
+    uint32_t count, tracks; /* out: pushed */
     uint64_t clamped_times;
+    struct nest_totals totals;
+    int64_t last_event_ns; /* INT64_MIN: none */
 
     /* Inside. */
     struct process_stacks stacks;
     LAM_ARRAY(struct thread_info) threads;
-    struct map by_index; /* thread index → position */
+    struct map by_index;                       /* stream << 32 | thread index → position */
+    uint32_t stream;                           /* being read: 0 is the first one */
+    LAM_ARRAY(struct thread_place) places;     /* of the first stream's threads, by tid and start */
+    LAM_ARRAY(struct process_events) recorded; /* of the streams that have events */
+    LAM_ARRAY(uint32_t) recorded_stream;
     LAM_ARRAY(struct thread_event) events;
     struct arena names;
 };
 
-/* Pushes modules, threads, and for each its names, waits, samples and end; notices of the process. LAM_OK, LAM_E_NOMEM or
- * the sink's code. */
-int process_threads_push(struct process_threads *threads, const struct stream_file *file);
+/* Pushes modules, threads, and for each its names, waits, samples and end; notices and events of the process. Samples are in
+ * the first of the files. LAM_OK, LAM_E_NOMEM or the sink's code. */
+int process_threads_push(struct process_threads *threads, const struct stream_file *const *files,
+                         size_t file_count);
 
 #endif

@@ -22,7 +22,9 @@ struct pusher {
     struct recording *rec;
     const struct profile_sink *sink;
     struct stack_merge merge;
-    uint32_t threads; /* ids given so far */
+    struct label_merge labels;
+    struct interval_paths paths;
+    uint32_t threads, tracks; /* ids given so far */
     struct profile_session_end totals;
 };
 
@@ -57,6 +59,33 @@ static const struct image *first_with_config(const struct recording *rec)
     return NULL;
 }
 
+static const struct image *first_with_events(const struct recording *rec)
+{
+    for (size_t i = 0; i < rec->images.count; i++) {
+        if (rec->images.items[i].has_events)
+            return &rec->images.items[i];
+    }
+    return NULL;
+}
+
+static enum profile_measure measure_of(uint32_t measure)
+{
+    switch (measure) {
+    case STREAM_MEASURE_TICKS:
+        return PROFILE_MEASURE_TIME;
+    case STREAM_MEASURE_CPU_TIME:
+        return PROFILE_MEASURE_CPU_TIME;
+    case STREAM_MEASURE_INSTRUCTIONS:
+        return PROFILE_MEASURE_INSTRUCTIONS;
+    case STREAM_MEASURE_INSTRUCTIONS_MINUS_IRQS:
+        return PROFILE_MEASURE_INSTRUCTIONS_MINUS_IRQS;
+    case STREAM_MEASURE_CYCLES:
+        return PROFILE_MEASURE_CYCLES;
+    default:
+        return PROFILE_MEASURE_OTHER;
+    }
+}
+
 static void command_text(const struct recording *rec, struct strbuf *out)
 {
     const struct session_texts *command = &rec->session.command;
@@ -83,7 +112,7 @@ static int push_session(struct pusher *pusher)
         return LAM_OK;
     struct strbuf command = {0};
     command_text(rec, &command);
-    const struct image *sampled = first_with_config(rec);
+    const struct image *sampled = first_with_config(rec), *recorded = first_with_events(rec);
     double rate_hz = session->rate_hz;
     if (isnan(rate_hz))
         rate_hz = sampled && sampled->period_ns[0] ? 1e9 / sampled->period_ns[0] : 0;
@@ -98,6 +127,8 @@ static int push_session(struct pusher *pusher)
         .exit_code = (int)session->exit_code,
         .complete = session->is_complete,
         .has_samples = sampled != NULL,
+        .has_intervals = recorded != NULL,
+        .measure = recorded ? measure_of(recorded->measure) : PROFILE_MEASURE_TIME,
         .engine = engine_of_most(rec),
         .kernel_mode = sampled ? sampled->kernel_mode : session->kernel_mode,
         .rate_hz = rate_hz > 0 && rate_hz < 1e9 ? (uint32_t)lrint(rate_hz) : 0,
@@ -261,25 +292,20 @@ static void note_damage(struct pusher *pusher, const struct image *image,
     }
 }
 
-/* An image whose stream cannot be opened any more (it could a moment ago) is told without threads. */
-static int push_stream(struct pusher *pusher, const struct image *image,
-                       struct stream_faults *faults, uint64_t *clamped)
+/* Threads, samples and events of the streams that could be opened. */
+static int push_files(struct pusher *pusher, struct image *image,
+                      const struct stream_file *const *files, size_t count,
+                      struct stream_faults *faults, uint64_t *clamped)
 {
-    struct stream_file *file = NULL;
-    int rc = stream_open(&file, image->path, NULL);
-    if (rc == LAM_E_NOMEM)
-        return rc;
-    if (rc < 0) {
-        stream_faults_add(faults, STREAM_DAMAGE_MISSING_BYTES, 0, 1);
-        return LAM_OK;
-    }
-    uint64_t lost_pages = file_lost_pages();
     struct process_threads threads = {
         .sink = pusher->sink,
         .merge = &pusher->merge,
+        .labels = &pusher->labels,
+        .paths = &pusher->paths,
         .clock = &pusher->rec->clock,
         .process = image->process,
         .first_thread = pusher->threads + 1,
+        .first_track = pusher->tracks + 1,
         .start_ns = image->start_ns,
         .last_ns = image->last_ns,
         .pid = image->pid,
@@ -289,24 +315,59 @@ static int push_stream(struct pusher *pusher, const struct image *image,
     };
     memcpy(threads.period_ns, image->period_ns, sizeof threads.period_ns);
     threads.has_engine = sampled_how(image) == PROFILE_SAMPLED_YES;
-    rc = process_threads_push(&threads, file);
+    int rc = process_threads_push(&threads, files, count);
     pusher->threads += threads.count;
+    pusher->tracks += threads.tracks;
+    pusher->totals.intervals += threads.totals.intervals;
+    pusher->totals.instants += threads.totals.instants;
+    pusher->totals.open_intervals += threads.totals.open;
+    pusher->totals.backward_intervals += threads.totals.backward;
+    pusher->totals.overlapping_intervals += threads.totals.overlapping;
+    if (threads.last_event_ns > image->last_ns)
+        image->last_ns = threads.last_event_ns;
     *clamped = threads.clamped_times;
-    stream_faults_merge(faults, &file->faults);
-    if (file_lost_pages() != lost_pages) /* somebody cut the file while we read it */
-        stream_faults_add(faults, STREAM_DAMAGE_MISSING_BYTES, 0,
-                          (file_lost_pages() - lost_pages) * 4096);
-    stream_close(&file);
     return rc;
 }
 
-static int push_image(struct pusher *pusher, const struct image *image)
+/* A stream that cannot be opened any more (it could a moment ago) is left out, and told. */
+static int push_streams(struct pusher *pusher, struct image *image, struct stream_faults *faults,
+                        uint64_t *clamped)
+{
+    LAM_ARRAY(struct stream_file *) files = {0};
+    uint64_t lost_pages = file_lost_pages();
+    int rc = array_reserve(&files, image->more.count + 1);
+    for (size_t i = 0; rc >= 0 && i <= image->more.count; i++) {
+        struct stream_file *file = NULL;
+        rc = stream_open(&file, i ? image->more.items[i - 1] : image->path, NULL);
+        if (rc >= 0)
+            rc = array_push(&files, file);
+        else if (rc != LAM_E_NOMEM) {
+            stream_faults_add(faults, STREAM_DAMAGE_MISSING_BYTES, 0, 1);
+            rc = LAM_OK;
+        }
+    }
+    if (rc >= 0 && files.count)
+        rc = push_files(pusher, image, (const struct stream_file *const *)files.items, files.count,
+                        faults, clamped);
+    array_each(&files, file)
+    {
+        stream_faults_merge(faults, &(*file)->faults);
+        stream_close(file);
+    }
+    array_free(&files);
+    if (file_lost_pages() != lost_pages) /* somebody cut a file while we read it */
+        stream_faults_add(faults, STREAM_DAMAGE_MISSING_BYTES, 0,
+                          (file_lost_pages() - lost_pages) * 4096);
+    return rc;
+}
+
+static int push_image(struct pusher *pusher, struct image *image)
 {
     struct stream_faults faults = {0};
     uint64_t clamped = 0;
     int rc = push_process(pusher, image);
     if (rc >= 0 && image->path)
-        rc = push_stream(pusher, image, &faults, &clamped);
+        rc = push_streams(pusher, image, &faults, &clamped);
     if (rc < 0)
         return rc;
     note_damage(pusher, image, &faults);
@@ -372,9 +433,12 @@ int read_recording(const char *path, const struct profile_sink *sink, struct lam
     if (rc >= 0)
         rc = recording_link(&rec, err);
     if (rc >= 0) {
-        struct pusher pusher = {.rec = &rec, .sink = sink, .merge = {.sink = sink}};
+        struct pusher pusher = {
+            .rec = &rec, .sink = sink, .merge = {.sink = sink}, .labels = {.sink = sink}};
         rc = push_all(&pusher);
         stack_merge_free(&pusher.merge);
+        label_merge_free(&pusher.labels);
+        interval_paths_free(&pusher.paths);
         if (rc < 0 && (!err || err->code >= 0)) /* else the sink has said it */
             lam_error_set(err, rc, "%s: %s", path, lam_code_text(rc));
     }

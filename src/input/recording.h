@@ -43,10 +43,13 @@ struct thread_clocks {
     uint64_t cpu_ns, run_ns, core_wait_ns; /* PROFILE_UNKNOWN */
 };
 
+struct stream_paths LAM_ARRAY_BODY(char *);
+
 /* One program image: what exec or fork began. With a stream, or known from its parent's and the launcher's word only. */
 struct image {
-    char *path;       /* of the stream file; NULL: it has none */
-    const char *name; /* its last part */
+    char *path;               /* of the stream file; NULL: it has none */
+    struct stream_paths more; /* other streams of it: recorders beside the agent */
+    const char *name;         /* its last part */
     uint32_t pid, ppid;
     uint64_t kernel_start;
     uint64_t lost[STREAM_LOSS_KINDS];
@@ -61,6 +64,9 @@ struct image {
     int32_t open_errno; /* why the engine could not be started */
     uint16_t why_not;
     uint8_t kernel_mode;
+    uint8_t producer; /* enum stream_producer */
+    uint8_t measure;  /* enum stream_measure, of its events */
+    bool has_events;
     bool has_config;
     bool argv_cut;
     bool has_end; /* a PROCESS_END record; of several the last (a failed exec is followed by others) */

@@ -168,17 +168,20 @@ static int on_record(struct gather *gather, const struct stream_record_view *rec
     }
 }
 
+/* Kinds of pages with records about the process. */
+static const enum stream_page_kind record_pages[] = {STREAM_PAGE_META, STREAM_PAGE_RECORDS};
+enum { RECORD_PAGES = sizeof record_pages / sizeof *record_pages };
+
 static int gather_records(struct gather *gather, const struct stream_file *file)
 {
     struct stream_walk walk;
     stream_walk_init(&walk, file);
-    stream_walk_begin(&walk, stream_pages_of_kind(file, STREAM_PAGE_META));
-    struct stream_record_view rec;
-    int rc;
-    while ((rc = stream_next_record(&walk, &rec)) > 0) {
-        rc = on_record(gather, &rec);
-        if (rc < 0)
-            break;
+    int rc = LAM_OK;
+    for (unsigned i = 0; rc >= 0 && i < RECORD_PAGES; i++) {
+        stream_walk_begin(&walk, stream_pages_of_kind(file, record_pages[i]));
+        struct stream_record_view rec;
+        while ((rc = stream_next_record(&walk, &rec)) > 0 && (rc = on_record(gather, &rec)) >= 0)
+            continue;
     }
     stream_walk_close(&walk);
     if (rc < 0)
@@ -187,6 +190,12 @@ static int gather_records(struct gather *gather, const struct stream_file *file)
     gather->image->argv_cut =
         argv.size < gather->argv_total || (argv.size > 0 && argv.bytes[argv.size - 1] != '\0');
     return keep(gather->rec, argv, &gather->image->argv);
+}
+
+static bool has_pages(const struct stream_file *file, enum stream_page_kind kind)
+{
+    struct stream_page_span span = stream_pages_of_kind(file, kind);
+    return span.first < span.end;
 }
 
 static int gather_image(struct recording *rec, const struct stream_file *file, char *path)
@@ -204,6 +213,9 @@ static int gather_image(struct recording *rec, const struct stream_file *file, c
     image->ppid = header->ppid;
     image->kernel_start = header->kernel_start;
     image->flags = header->flags;
+    image->producer = header->producer;
+    image->measure = header->measure;
+    image->has_events = has_pages(file, STREAM_PAGE_EVENTS) || has_pages(file, STREAM_PAGE_TREE);
     memcpy(image->lost, header->lost, sizeof image->lost);
     image->start_ns = image->agent_start_ns = image->last_ns =
         tick_clock_ns(&rec->clock, header->start_ticks);
@@ -221,13 +233,15 @@ static int add_readings(struct recording *rec, const struct stream_file *file)
     bool has_any = false;
     struct stream_walk walk;
     stream_walk_init(&walk, file);
-    stream_walk_begin(&walk, stream_pages_of_kind(file, STREAM_PAGE_META));
-    struct stream_record_view view;
-    while (rc >= 0 && (rc = stream_next_record(&walk, &view)) > 0) {
-        if (view.type != STREAM_REC_TIME)
-            continue;
-        has_any = true;
-        rc = tick_clock_add(&rec->clock, view.body.time.ticks, view.body.time.mono_ns);
+    for (unsigned i = 0; rc >= 0 && i < RECORD_PAGES; i++) {
+        stream_walk_begin(&walk, stream_pages_of_kind(file, record_pages[i]));
+        struct stream_record_view view;
+        while (rc >= 0 && (rc = stream_next_record(&walk, &view)) > 0) {
+            if (view.type != STREAM_REC_TIME)
+                continue;
+            has_any = true;
+            rc = tick_clock_add(&rec->clock, view.body.time.ticks, view.body.time.mono_ns);
+        }
     }
     stream_walk_close(&walk);
     if (rc >= 0 && !has_any)
@@ -508,6 +522,8 @@ void recording_free(struct recording *rec)
 {
     for (size_t i = 0; i < rec->images.count; i++) {
         mem_free(rec->images.items[i].path);
+        array_each(&rec->images.items[i].more, path) mem_free(*path);
+        array_free(&rec->images.items[i].more);
         array_free(&rec->images.items[i].spawns);
         array_free(&rec->images.items[i].exits);
     }

@@ -117,14 +117,97 @@ static void join_image(struct linker *link, uint32_t life_index, uint32_t image_
  * start takes, for it had one thread. */
 static void begin_first(struct image *image)
 {
+    if (image->producer == STREAM_PRODUCER_LIBRARY)
+        return; /* opened at any moment, by a program that may have had many threads by then */
     uint64_t used = image->exec_cpu_ns < INT64_MAX / 2 ? image->exec_cpu_ns : 0;
     image->start_ns = image->agent_start_ns - (int64_t)used;
+}
+
+/* ---- streams of one image ---- */
+
+static bool is_same_process(const struct image *a, const struct image *b)
+{
+    return a->pid == b->pid && a->kernel_start == b->kernel_start;
+}
+
+static bool is_same_text(struct recording_text a, struct recording_text b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.bytes, b.bytes, a.size) == 0);
+}
+
+/* Whether a recorder's stream belongs to an image that began before it. An exec that nobody announced shows in the program. */
+static bool is_of_image(const struct image *image, const struct image *recorder)
+{
+    if (!is_same_process(image, recorder) || image->agent_start_ns > recorder->agent_start_ns ||
+        (image->flags & STREAM_FLAG_FORK && !(recorder->flags & STREAM_FLAG_FORK) &&
+         image->producer == STREAM_PRODUCER_LIBRARY))
+        return false;
+    if (image->has_end && image->end_how == STREAM_END_EXEC &&
+        image->end_ns < recorder->agent_start_ns)
+        return false;
+    return image->producer == STREAM_PRODUCER_AGENT ||
+           (is_same_text(image->exe, recorder->exe) && is_same_text(image->argv, recorder->argv));
+}
+
+static int join_recorder(struct image *image, struct image *recorder)
+{
+    if (array_push(&image->more, recorder->path) < 0)
+        return LAM_E_NOMEM;
+    recorder->path = NULL;
+    for (unsigned i = 0; i < STREAM_LOSS_KINDS; i++)
+        image->lost[i] += recorder->lost[i];
+    if (recorder->last_ns > image->last_ns)
+        image->last_ns = recorder->last_ns;
+    if (recorder->has_events && !image->has_events)
+        image->measure = recorder->measure;
+    image->has_events |= recorder->has_events;
+    if (!image->has_end && recorder->has_end) {
+        image->has_end = true;
+        image->end_how = recorder->end_how;
+        image->end_ns = recorder->end_ns;
+        image->end_code = recorder->end_code;
+        image->end_cpu_ns = recorder->end_cpu_ns;
+        image->end_self = recorder->end_self;
+        image->end_children = recorder->end_children;
+    }
+    array_free(&recorder->spawns);
+    array_free(&recorder->exits);
+    return LAM_OK;
+}
+
+/* The streams of recorders go to the image that the agent, or another recorder, saw begin: the last one before them. Images
+ * are in the order of their starts. */
+static int join_recorders(struct linker *link)
+{
+    struct recording *rec = link->rec;
+    struct map newest = {0}; /* process → its newest image + 1 */
+    size_t kept = 0;
+    int rc = LAM_OK;
+    for (size_t i = 0; i < rec->images.count; i++) {
+        struct image *image = &rec->images.items[i];
+        uint64_t key = life_key(image->pid, image->kernel_start);
+        uint64_t before = map_get_or(&newest, key, 0);
+        if (rc >= 0 && before && image->producer == STREAM_PRODUCER_LIBRARY &&
+            is_of_image(&rec->images.items[before - 1], image)) {
+            rc = join_recorder(&rec->images.items[before - 1], image);
+            if (rc >= 0)
+                continue;
+        }
+        rec->images.items[kept++] = *image;
+        if (rc >= 0)
+            rc = map_put(&newest, key, kept);
+    }
+    rec->images.count = kept;
+    map_free(&newest);
+    return rc;
 }
 
 static int join_streams(struct linker *link)
 {
     struct recording *rec = link->rec;
     array_sort(&rec->images, compare_starts);
+    if (join_recorders(link) < 0)
+        return LAM_E_NOMEM;
     for (uint32_t i = 0; i < rec->images.count; i++) {
         uint32_t life = life_of_stream(link, image_at(link, i));
         if (life != NO_INDEX) {
