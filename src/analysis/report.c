@@ -42,6 +42,7 @@ void report_close(struct report **out)
     array_free(&report->threads);
     array_free(&report->units);
     array_free(&report->cells);
+    array_free(&report->wait_cells);
     array_free(&report->findings);
     arena_free(&report->arena);
     stack_states_free(&state->stacks);
@@ -53,6 +54,7 @@ void report_close(struct report **out)
     array_free(&state->modules);
     map_free(&state->group_ids);
     map_free(&state->cell_ids);
+    map_free(&state->wait_cell_ids);
     mem_free(state);
     *out = NULL;
 }
@@ -448,19 +450,41 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
     return LAM_OK;
 }
 
+/* What the thread was doing when it waited: a macro that reads a file, a linker that waits for its threads. */
+static int place_wait(struct report_state *state, const struct thread_state *own, uint32_t stack,
+                      uint64_t blocked_ns)
+{
+    const struct sample_group *group = &state->groups.items[own->group];
+    struct report_wait_cell fresh = {.process = group->process};
+    int rc = classifier_decide(state->report.cls, stack_states_get(&state->stacks, stack).state,
+                               group->fallback, &fresh.bucket);
+    if (rc < 0)
+        return rc;
+    bool added;
+    uint64_t *slot = map_slot(&state->wait_cell_ids, (uint64_t)fresh.process << 32 | fresh.bucket,
+                              state->report.wait_cells.count, &added);
+    if (!slot || (added && array_push(&state->report.wait_cells, fresh) < 0))
+        return LAM_E_NOMEM;
+    struct report_wait_cell *cell = &state->report.wait_cells.items[*slot];
+    cell->count++;
+    cell->ns += blocked_ns;
+    return LAM_OK;
+}
+
 static int on_wait(void *ctx, const struct profile_wait *wait)
 {
     struct report_state *state = ctx;
-    struct report_thread *thread = find_thread(state, wait->thread, NULL);
+    struct thread_state *own;
+    struct report_thread *thread = find_thread(state, wait->thread, &own);
     if (!thread)
         return LAM_E_INVAL;
     unsigned kind =
         wait->kind > 0 && wait->kind < REPORT_WAIT_KINDS ? wait->kind : REPORT_WAIT_KINDS - 1;
     thread->ledger.waits.count[kind]++;
     /* A call that waits also works a little; that is running time, not blocked time. */
-    thread->ledger.waits.ns[kind] +=
-        wait->duration_ns > wait->cpu_ns ? wait->duration_ns - wait->cpu_ns : 0;
-    return LAM_OK;
+    uint64_t blocked = wait->duration_ns > wait->cpu_ns ? wait->duration_ns - wait->cpu_ns : 0;
+    thread->ledger.waits.ns[kind] += blocked;
+    return place_wait(state, own, wait->stack, blocked);
 }
 
 static int on_module(void *ctx, const struct profile_module *module)

@@ -93,6 +93,13 @@ struct report_cell {
     struct report_amount amount;
 };
 
+/* Waits of a process, by what the stack of the call meant. */
+struct report_wait_cell {
+    uint32_t process;
+    uint32_t bucket; /* classifier_bucket() */
+    uint64_t count, ns;
+};
+
 /* sampled, late, startup, tail and unsampled add up to the charge and to running_seen, but for what is unaccounted. */
 struct report_coverage {
     uint64_t charged_ns; /* PROFILE_UNKNOWN */
@@ -126,6 +133,7 @@ struct report {
     LAM_ARRAY(struct report_thread) threads;
     LAM_ARRAY(struct report_unit) units; /* by CPU time, largest first, after report_finish() */
     LAM_ARRAY(struct report_cell) cells; /* by process, then CPU time */
+    LAM_ARRAY(struct report_wait_cell) wait_cells;
     LAM_ARRAY(struct report_finding) findings;
     struct report_coverage coverage;
     struct report_amount total;

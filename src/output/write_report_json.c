@@ -5,6 +5,7 @@
 #include "base/json_write.h"
 #include "input/session_json.h"
 #include "output/write_labels.h"
+#include "output/write_macros.h"
 #include "output/write_report.h"
 
 enum { REPORT_JSON_VERSION = 1, SECONDS_DECIMALS = 9 };
@@ -396,6 +397,7 @@ int write_report_json(const struct report *report, const struct report_view *vie
     json_member_array(&json, "units");
     array_each(&rows.units, index) put_unit(&json, report, *index);
     json_put_end(&json);
+    rc = write_macros_json(&json, report, view);
     write_labels_json(&json, report, view);
     put_threads(&json, report);
     put_processes(&json, report);
@@ -403,5 +405,7 @@ int write_report_json(const struct report *report, const struct report_view *vie
     put_findings(&json, report);
     json_put_end(&json);
     report_rows_free(&rows);
+    if (rc < 0)
+        return lam_error_set(err, rc, "report: out of memory");
     return json_writer_finish(&json, "report", err);
 }

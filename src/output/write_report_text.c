@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "output/write_labels.h"
+#include "output/write_macros.h"
 #include "output/write_report.h"
 
 enum { WIDTH_DEFAULT = 100, WIDTH_MIN = 60, WIDTH_MAX = 160, BAR_COLUMNS = 28 };
@@ -239,7 +240,7 @@ static int write_phases(struct writer *w)
     table_column(&table, "", TABLE_RIGHT, 0);
     table_column(&table, "", TABLE_RIGHT, 0);
     table_column(&table, "", TABLE_LEFT, 0);
-    bool with_details = w->view->unit != NULL;
+    bool with_details = w->view->unit != NULL || w->view->by_detail;
     double least = w->view->percent_above > 0 ? w->view->percent_above / 100 : 0.001;
     for (size_t i = SEGMENT_FRONTEND; i < SEGMENT_COUNT; i++) {
         const struct segment_row *segment = &rows->segments[i];
@@ -547,8 +548,10 @@ int write_report_text(const struct report *report, const struct report_view *vie
         write_coverage_facts(&w);
         write_rest_facts(&w);
     }
-    if (view->by_phase)
+    if (view->by_phase || view->by_detail)
         rc = write_phases(&w);
+    if (rc == LAM_OK && (view->by_phase || view->by_detail))
+        rc = write_macros_text(report, view, term, out);
     if (rc == LAM_OK && view->by_role)
         rc = write_roles(&w);
     if (rc == LAM_OK && !report_is_of_events(report))

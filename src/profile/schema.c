@@ -280,6 +280,24 @@ static const struct schema_column role_columns[] = {
     SECONDS(JSON, 1, "late_cpu_s", "see coverage"),
 };
 
+static const struct schema_column macro_columns[] = {
+    TEXT(JSON, 2, "macro", "the crate, from its library's file name"),
+    COUNT(JSON, 2, "samples", "taken inside its library"),
+    SECONDS(JSON, 2, "cpu_s", "CPU time that they stand for"),
+    COUNT(JSON, 2, "waits", "blocking calls made inside its library"),
+    SECONDS(JSON, 2, "wait_s", "what they lasted, wall clock"),
+    ROWS(JSON, 2, "uses", "macro_uses", "the same by unit, the dearest first"),
+};
+
+static const struct schema_column macro_use_columns[] = {
+    TEXT(JSON, 2, "unit", "that expanded its macros"),
+    COUNT(JSON, 2, "pid", "of its process"),
+    COUNT(JSON, 2, "samples", "see macros"),
+    SECONDS(JSON, 2, "cpu_s", "see macros"),
+    COUNT(JSON, 2, "waits", "see macros"),
+    SECONDS(JSON, 2, "wait_s", "see macros"),
+};
+
 static const struct schema_column phase_span_columns[] = {
     RUN_ID,
     TEXT(TABLE, 2, "unit", "it belongs to"),
@@ -522,6 +540,8 @@ const struct schema_table schema_tables[] = {
         "phases", 1, 1, phase_columns),
     ROW("roles", "thread role", "roles", 1, 1, role_columns),
     ROW("units", "unit: one compilation, link or build-script run", "units", 1, 1, unit_columns),
+    ROW("macros", "crate of procedural macros that was used", "macros", 1, 2, macro_columns),
+    ROW("macro_uses", "unit that used a crate of procedural macros", NULL, 1, 2, macro_use_columns),
     ROW("waits", "kind of wait, of a unit or a thread", NULL, 1, 1, wait_columns),
     ROW_WHEN("intervals", "report: its events, added up", "intervals", 0, 1, EVENTS, interval_columns),
     ROW("activities", "kind and label of an instrumented unit", "activities", 1, 1, activity_columns),
