@@ -152,11 +152,18 @@ static int next_page(struct lane *lane, uint32_t need, uint64_t base)
     return lane->limit - lane->next >= need - 3 * sizeof(struct stream_slot) ? 0 : -1;
 }
 
+/* The page has room, so `time` does not fit its base: it lies far away from it, or before it. Or a handler that came since it
+ * was read has begun the page, and the clock is only read again. Returns 1 when the clock lags behind the base. */
 static int change_base(struct lane *lane, uint64_t time, int is_past)
 {
+    if (!is_past) {
+        time = lane_now(lane);
+        if ((time - lane->base) >> STREAM_SLOT_TIME_BITS == 0)
+            return 0;
+    }
     if (!is_past && lane->base - time < LAG_TICKS) {
         lane_count(lane, STREAM_COUNT_CLAMPED_TIMES);
-        return 0;
+        return 1;
     }
     if (lane->limit - lane->next < sizeof(struct stream_slot))
         return next_page(lane, sizeof(struct stream_slot), time);
@@ -256,8 +263,10 @@ static void begin_thread(struct lane *lane)
     stream_append(&rec->stream, &lane->records, STREAM_REC_THREAD, lane->thread, pieces, 2,
                   record.ticks);
     lane->told_ticks = record.ticks;
-    if (lane->limit - lane->next < 4 * sizeof(struct stream_slot))
-        return; /* the next page begins with its owner */
+    if (lane->limit - lane->next < 2 * sizeof(struct stream_slot)) {
+        lane->limit = lane->next; /* the next page begins with its owner */
+        return;
+    }
     uint64_t now = lane_now(lane);
     if ((now - lane->base) >> STREAM_SLOT_TIME_BITS)
         put_base(lane, now);

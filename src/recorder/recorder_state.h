@@ -231,7 +231,8 @@ void clock_read_three(int use_counter, struct stream_rec_time *out);
 struct lane *lane_attach(struct lam_recorder *rec);
 
 /* Makes room for `size` bytes of slots whose time is `time`: the next page, or another base. is_past: the time is not now, so
- * that one before the base is no clock that lags. Returns 0, or -1 with the event counted as lost. */
+ * that one before the base is no clock that lags. Returns 0; 1 when the clock lags and the base is to be taken; -1 with the event
+ * counted as lost. */
 int lane_make_room(struct lane *lane, uint32_t size, uint64_t time, int is_past);
 void lane_count_lost(struct lam_recorder *rec, enum stream_loss cause);
 void lane_close_file(struct live *live);

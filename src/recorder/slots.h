@@ -73,10 +73,10 @@ static inline struct slot_place slot_reserve(struct lane *lane, uint32_t size, u
         place.since = place.time - lane->base;
         place.ref = lane->page_ref + ((next - lane->page) >> 4);
         if (__builtin_expect(next + size > lane->limit || place.since >> STREAM_SLOT_TIME_BITS, 0)) {
-            if (lane_make_room(lane, size, place.time, at != UINT64_MAX) < 0)
+            int rc = lane_make_room(lane, size, place.time, at != UINT64_MAX);
+            if (rc < 0)
                 return (struct slot_place){NULL, 0, 0, 0};
-            /* A counter that lags may still be a little before the base: it is the base then. */
-            if (at == UINT64_MAX && (int64_t)(lane->base - place.time) > 0)
+            if (rc > 0) /* the clock lags: now is the base */
                 at = lane->base;
             continue;
         }
