@@ -37,6 +37,7 @@ lamella_dir(cli NEEDS base reader symbols profile input phase build analysis out
 
 # What the shared object that is preloaded consists of.
 set(LAMELLA_AGENT_DIRS core stream unwind agent)
+set(LAMELLA_RECORDER_DIRS core stream recorder)
 
 add_library(lam_flags INTERFACE)
 target_compile_options(lam_flags INTERFACE
@@ -173,6 +174,46 @@ function(lamella_agent)
     set_property(TARGET lamella-agent APPEND PROPERTY LINK_DEPENDS ${map})
   endif()
   set_target_properties(lamella-agent PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endfunction()
+
+# liblamella for instrumented programs, compiled from the sources again without sanitizers: a shared object with versioned
+# symbols, and an archive of one relocatable object in which all that is hidden has become local.
+function(lamella_recorder_library)
+  lamella_sources(recorder recorder)
+  if(NOT recorder)
+    return()
+  endif()
+  set(sources "")
+  foreach(dir ${LAMELLA_RECORDER_DIRS})
+    lamella_sources(some ${dir})
+    list(APPEND sources ${some})
+  endforeach()
+  # What only the agent needs stays out.
+  list(FILTER sources EXCLUDE REGEX "/elf_probe\\.c$")
+  set(map ${PROJECT_SOURCE_DIR}/src/recorder/lamella.map)
+  foreach(kind shared objects)
+    string(REPLACE objects OBJECT type ${kind})
+    string(REPLACE shared SHARED type ${type})
+    add_library(lamella-${kind} ${type} ${sources})
+    target_link_libraries(lamella-${kind} PRIVATE lam_flags)
+    # initial-exec: an event in a signal handler must not call the loader. -O2 whatever the build: this is what is measured.
+    target_compile_options(lamella-${kind} PRIVATE -O2 -fPIC -fno-plt -ftls-model=initial-exec -fno-semantic-interposition)
+  endforeach()
+  # nodelete: threads that end later still call us. A program that unloads a plug-in keeps this library.
+  target_link_options(lamella-shared PRIVATE -Wl,--version-script=${map} -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro -Wl,-z,defs)
+  set_property(TARGET lamella-shared APPEND PROPERTY LINK_DEPENDS ${map})
+  set_target_properties(lamella-shared PROPERTIES OUTPUT_NAME lamella VERSION ${PROJECT_VERSION} SOVERSION 0
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  set(archive ${PROJECT_BINARY_DIR}/liblamella.a)
+  set(whole ${PROJECT_BINARY_DIR}/lamella-whole.o)
+  add_custom_command(OUTPUT ${archive}
+    COMMAND ${CMAKE_LINKER} -r -o ${whole} $<TARGET_OBJECTS:lamella-objects>
+    COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${whole}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
+    COMMAND ${CMAKE_AR} qcs ${archive} ${whole}
+    DEPENDS lamella-objects $<TARGET_OBJECTS:lamella-objects> COMMAND_EXPAND_LISTS VERBATIM
+    COMMENT "Making liblamella.a")
+  add_custom_target(lamella-static ALL DEPENDS ${archive})
 endfunction()
 
 # `lamella`, and `cargo-lamella`, which is the same program: it looks at the name it was started by.
@@ -348,7 +389,11 @@ function(lamella_install)
       install(FILES ${completions}/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${where} RENAME ${name})
     endif()
   endforeach()
-  if(TARGET lam_recorder)
+  if(TARGET lamella-shared)
+    install(TARGETS lamella-shared LIBRARY)
+    install(FILES ${PROJECT_BINARY_DIR}/liblamella.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(FILES ${PROJECT_SOURCE_DIR}/include/lamella/lamella.h ${PROJECT_SOURCE_DIR}/include/lamella/codes.h
+      DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lamella)
     configure_file(${PROJECT_SOURCE_DIR}/cmake/lamella.pc.in ${PROJECT_BINARY_DIR}/lamella.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/lamella.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
   endif()
