@@ -522,7 +522,7 @@ enum stream_slot_code {
     STREAM_SLOT_TRACK_SWITCH = 6, /* id: track that the thread runs from now on; 0: none */
     STREAM_SLOT_TRACK_END = 7,    /* id: track */
     STREAM_SLOT_FOLD =
-        8, /* id as of an event; payload: ref of the interval around it, 0: none. Three more slots follow */
+        8, /* id as of an event; payload: ref of the interval around it, 0: none. Four more slots follow */
     /* belong to the nearest slot before them that is not one of these; stand in its page, directly behind it */
     STREAM_SLOT_KIND =
         16, /* id: kind, of a slot with code 255 and of a FOLD; rest: lane of the FOLD's ref */

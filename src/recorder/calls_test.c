@@ -1,0 +1,515 @@
+/* Calls by policy, tracks, late names and labels. Time is the test's own, so that figures can be told beforehand. */
+#include "lamella/lamella.h"
+#include "recorder/decode_test.h"
+
+#include <time.h>
+
+static char path[96];
+static struct decoded in;
+static uint64_t fake_ns;
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+    (void)clock;
+    ts->tv_sec = (time_t)(fake_ns / 1000000000u);
+    ts->tv_nsec = (long)(fake_ns % 1000000000u);
+    return 0;
+}
+
+static void begin_with(const char *text)
+{
+    struct lam_options options;
+    char whole[256];
+    lam_options_init(&options);
+    snprintf(whole, sizeof whole, "clock=monotonic%s%s", *text ? "," : "", text);
+    assert_int_equal(lam_options_parse(&options, whole), LAM_OK);
+    strcpy(path, scratch_file(".lam"));
+    options.path = path;
+    fake_ns = 1000000000;
+    assert_int_equal(lam_open(&options), LAM_OK);
+}
+
+static void finish(void)
+{
+    lam_close();
+    decode(&in, path);
+}
+
+static void end(void)
+{
+    decoded_free(&in);
+    unlink(path);
+}
+
+static struct lam_label label(const char *text)
+{
+    return lam_label_intern(LAM_DEFAULT, text, strlen(text));
+}
+
+static void enter(const char *name, uint64_t after)
+{
+    fake_ns += after;
+    lam_call_enter(LAM_DEFAULT, label(name));
+}
+
+static void leave(const char *name, uint64_t after)
+{
+    fake_ns += after;
+    lam_call_exit(LAM_DEFAULT, label(name));
+}
+
+static uint64_t count_of(unsigned what)
+{
+    return in.header->counts[what];
+}
+
+static void every_call(void **state)
+{
+    (void)state;
+    begin_with("");
+    enter("main", 0);
+    enter("f", 10);
+    enter("g", 10);
+    assert_int_equal(lam_call_depth(LAM_DEFAULT), 3);
+    leave("g", 5);
+    leave("f", 10);
+    leave("main", 1);
+    leave("main", 1); /* nobody's */
+    enter("main", 10);
+    enter("throws", 1);
+    enter("deeper", 1);
+    leave("main", 1); /* takes two with it */
+    enter("a", 0);
+    enter("b", 0);
+    lam_call_unwind(LAM_DEFAULT, 0);
+    enter("left open", 1);
+    finish();
+    struct decoded_event *g = decoded_find(&in, "g", 0), *f = decoded_find(&in, "f", 0);
+    assert_int_equal(g->end - g->start, 5);
+    assert_int_equal(f->end - f->start, 25);
+    assert_true(decoded_kind(&in, f->code)->flags & STREAM_KIND_CALL);
+    assert_string_equal(decoded_string(&in, decoded_kind(&in, f->code)->name), "Call");
+    assert_int_equal(count_of(STREAM_COUNT_UNBALANCED_EXITS), 3);
+    assert_int_equal(decoded_find(&in, "throws", 0)->end, decoded_find(&in, "main", 1)->end);
+    assert_true(decoded_find(&in, "b", 0)->end != 0);
+    assert_int_equal(decoded_find(&in, "left open", 0)->end, 0);
+    end();
+}
+
+static void deep_recursion(void **state)
+{
+    (void)state;
+    begin_with("calls=tree");
+    enum { DEPTH = 1200000 };
+    for (int i = 0; i < DEPTH; i++)
+        enter("deep", 1);
+    for (int i = 0; i < DEPTH; i++)
+        leave("deep", 1);
+    assert_int_equal(lam_call_depth(LAM_DEFAULT), 0);
+    enter("after", 1);
+    leave("after", 1);
+    finish();
+    assert_true(count_of(STREAM_COUNT_UNTOLD_CALLS) > DEPTH / 2);
+    assert_int_equal(count_of(STREAM_COUNT_UNBALANCED_EXITS), 0);
+    assert_true(in.size < 6 << 20);
+    end();
+}
+
+static void one_in_n(void **state)
+{
+    (void)state;
+    begin_with("calls=one_in:16");
+    uint64_t f_total = 0, g_total = 0, f_self = 0;
+    enum { CALLS = 20000 };
+    for (unsigned i = 0; i < CALLS; i++) {
+        uint64_t g = 20 + i * 7919 % 11;
+        enter("f", 1);
+        enter("g", 10);
+        leave("g", g);
+        enter("g", 3);
+        leave("g", g + 1);
+        leave("f", 7);
+        f_total += 10 + 3 + 7 + 2 * g + 1;
+        f_self += 20;
+        g_total += 2 * g + 1;
+    }
+    finish();
+    uint64_t f_count = 0, f_time = 0, f_own = 0, g_count = 0, g_time = 0;
+    uint32_t f = decoded_find(&in, "f", 0)->id, g = decoded_find(&in, "g", 0)->id;
+    for (size_t i = 0; i < in.count; i++) {
+        const struct decoded_event *ev = &in.events[i];
+        const struct stream_rec_kind *kind = ev->code >= 32 ? decoded_kind(&in, ev->code) : NULL;
+        if (!kind)
+            continue;
+        assert_true(kind->weight == 1 || kind->weight == 16);
+        assert_int_equal(ev->more_count, 1);
+        assert_int_equal(stream_slot_code(&ev->more[0]), STREAM_SLOT_SELF);
+        assert_int_equal(ev->more[0].head >> 40 & 1, 1);
+        if (ev->id == f) {
+            f_count += kind->weight;
+            f_time += kind->weight * (ev->end - ev->start);
+            f_own += kind->weight * ev->more[0].rest;
+        } else if (ev->id == g) {
+            g_count += kind->weight;
+            g_time += kind->weight * (ev->end - ev->start);
+        }
+    }
+    assert_in_range(f_count, CALLS - 32, CALLS + 32);
+    assert_in_range(g_count, 2 * CALLS - 32, 2 * CALLS + 32);
+    assert_in_range(f_time, f_total * 98 / 100, f_total * 102 / 100);
+    assert_in_range(g_time, g_total * 98 / 100, g_total * 102 / 100);
+    assert_in_range(f_own, f_self * 98 / 100, f_self * 102 / 100);
+    assert_true(in.count < 3 * CALLS / 16 + 200);
+    end();
+}
+
+struct totals {
+    uint64_t count, total, self;
+};
+
+static struct totals folds_of(uint32_t id, const struct decoded_event *parent)
+{
+    struct totals sum = {0, 0, 0};
+    for (size_t i = 0; i < in.count; i++) {
+        const struct decoded_event *ev = &in.events[i];
+        if (ev->code != STREAM_SLOT_FOLD || ev->id != id)
+            continue;
+        assert_int_equal(ev->more_count, 4);
+        const struct decoded_event *of = decoded_ref(&in, (uint32_t)ev->more[0].rest, ev->payload);
+        if (parent && of != parent)
+            continue;
+        sum.count += ev->more[1].rest;
+        sum.total += ev->more[2].rest;
+        sum.self += ev->more[3].rest;
+    }
+    return sum;
+}
+
+static void short_calls_fold(void **state)
+{
+    (void)state;
+    begin_with("calls=threshold:1us");
+    enter("main", 0);
+    for (int i = 0; i < 1000; i++) {
+        enter("short", 10);
+        enter("tiny", 10);
+        leave("tiny", 20);
+        leave("short", 30);
+    }
+    enter("long", 100);
+    for (int i = 0; i < 12; i++) { /* more labels than a frame keeps */
+        char name[16];
+        snprintf(name, sizeof name, "label %d", i);
+        enter(name, 1);
+        leave(name, 99);
+    }
+    leave("long", 800);
+    enter("open already", 1);
+    enter("x", 5000); /* by now it is long */
+    finish();
+    struct decoded_event *main_call = decoded_find(&in, "main", 0),
+                         *longer = decoded_find(&in, "long", 0);
+    assert_true(main_call && longer && main_call < longer);
+    assert_int_equal(main_call->end, 0);
+    assert_int_equal(longer->end - longer->start, 12 * 100 + 800);
+    assert_null(decoded_find(&in, "short", 0));
+    assert_non_null(decoded_find(&in, "open already", 0));
+    assert_int_equal(decoded_find(&in, "open already", 0)->end, 0);
+    uint32_t any = 0;
+    for (size_t i = 0; i < in.count; i++)
+        any += in.events[i].code == STREAM_SLOT_FOLD;
+    assert_true(any >= 12);
+    struct totals all = {0, 0, 0};
+    for (int i = 0; i < 12; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "label %d", i);
+        for (uint32_t id = 1; id < 40; id++)
+            if (strcmp(decoded_string(&in, id), name) == 0) {
+                struct totals one = folds_of(id, longer);
+                all.count += one.count;
+                all.total += one.total;
+                all.self += one.self;
+            }
+    }
+    assert_int_equal(all.count, 12);
+    assert_int_equal(all.total, 12 * 99);
+    assert_int_equal(all.self, 12 * 99);
+    end();
+    begin_with("calls=threshold:1us");
+    enter("main", 0);
+    for (int i = 0; i < 1000; i++) {
+        enter("short", 10);
+        enter("tiny", 10);
+        leave("tiny", 20);
+        leave("short", 30);
+    }
+    leave("main", 5);
+    uint32_t short_id = label("short").id, tiny_id = label("tiny").id;
+    finish();
+    main_call = decoded_find(&in, "main", 0);
+    struct totals shorts = folds_of(short_id, main_call), tinies = folds_of(tiny_id, main_call);
+    assert_int_equal(shorts.count, 1000);
+    assert_int_equal(shorts.total, 1000 * 60);
+    assert_int_equal(shorts.self, 1000 * 40);
+    assert_int_equal(tinies.count, 1000);
+    assert_int_equal(tinies.self, 1000 * 20);
+    assert_int_equal(main_call->end - main_call->start, 1000 * 70 + 5);
+    end();
+}
+
+/* The node of this path of labels, from the root. */
+static const struct stream_tree_node *node_of(uint32_t lane, const uint32_t *labels, size_t depth)
+{
+    static const struct stream_tree_node *nodes[100000];
+    uint32_t count = 0;
+    for (uint32_t sequence = 0;; sequence++) {
+        const struct stream_page *page = NULL;
+        for (size_t at = 4096; at < in.size && !page;) {
+            const struct stream_page *it = decoded_page(&in, at);
+            if (it && it->kind == STREAM_PAGE_TREE && it->thread == lane && it->sequence == sequence)
+                page = it;
+            at += it ? it->size_bytes : 4096;
+        }
+        if (!page)
+            break;
+        assert_int_equal(page->size_bytes, stream_chunk_bytes(sequence));
+        const struct stream_tree_node *node = (const void *)(page + 1);
+        for (uint32_t i = 0; i < stream_tree_page_nodes(sequence); i++)
+            nodes[++count] = &node[i];
+    }
+    for (uint32_t i = 1; i <= count && nodes[i]->parent_plus_1; i++) {
+        uint32_t at = i;
+        size_t left = depth;
+        assert_true(nodes[i]->parent_plus_1 <= i);
+        while (left && nodes[at]->type == STREAM_NODE_CALL && nodes[at]->id == labels[left - 1]) {
+            at = nodes[at]->parent_plus_1 - 1;
+            left--;
+        }
+        if (!left && nodes[at]->type == STREAM_NODE_ROOT)
+            return nodes[i];
+    }
+    return NULL;
+}
+
+static void trees(void **state)
+{
+    (void)state;
+    begin_with("calls=tree");
+    for (int i = 0; i < 1000; i++) {
+        enter("f", 10);
+        enter("g", 10);
+        leave("g", 20);
+        leave("f", 30);
+        enter("g", 1);
+        leave("g", 2);
+    }
+    uint32_t f = label("f").id, g = label("g").id;
+    finish();
+    const struct stream_tree_node *f_node = node_of(1, &f, 1), *g_node = node_of(1, &g, 1);
+    const struct stream_tree_node *fg_node = node_of(1, (uint32_t[]){f, g}, 2);
+    /* Lanes go on counting while the process lives. */
+    for (uint32_t lane = 2; lane < 50 && !f_node; lane++) {
+        f_node = node_of(lane, &f, 1);
+        g_node = node_of(lane, &g, 1);
+        fg_node = node_of(lane, (uint32_t[]){f, g}, 2);
+    }
+    assert_true(f_node && g_node && fg_node);
+    assert_int_equal(f_node->count, 1000);
+    assert_int_equal(f_node->total, 60000);
+    assert_int_equal(f_node->self, 40000);
+    assert_int_equal(fg_node->count, 1000);
+    assert_int_equal(fg_node->self, 20000);
+    assert_int_equal(g_node->total, 2000);
+    assert_int_equal(in.pages[STREAM_PAGE_TREE], 1);
+    end();
+}
+
+static void automatic(void **state)
+{
+    (void)state;
+    begin_with("calls=auto:1M");
+    enter("main", 0);
+    for (int i = 0; i < 500000; i++) {
+        enter("work", 1);
+        leave("work", 1);
+    }
+    leave("main", 1);
+    finish();
+    assert_true(in.size < 3 << 20);
+    assert_int_equal(in.pages[STREAM_PAGE_TREE], 1);
+    assert_non_null(decoded_record(&in, STREAM_REC_POLICY, STREAM_CALLS_AUTO, 0));
+    assert_non_null(decoded_record(&in, STREAM_REC_POLICY, STREAM_CALLS_AUTO | STREAM_CALLS_TREE, 0));
+    assert_int_equal(decoded_find(&in, "main", 0)->ended_elsewhere, 1);
+    end();
+}
+
+static void tracks(void **state)
+{
+    (void)state;
+    begin_with("calls=tree");
+    struct lam_track one = lam_track_create(LAM_DEFAULT, label("coroutine"));
+    struct lam_track two = lam_track_create(LAM_DEFAULT, (struct lam_label){0});
+    assert_true(one.id && two.id && one.id != two.id);
+    struct lam_kind kind = lam_kind_intern(LAM_DEFAULT, "A");
+    lam_track_switch(LAM_DEFAULT, one);
+    struct lam_handle a = lam_begin(LAM_DEFAULT, kind, label("in one"));
+    enter("call in one", 1);
+    lam_track_switch(LAM_DEFAULT, two);
+    struct lam_handle b = lam_begin(LAM_DEFAULT, kind, label("in two"));
+    enter("call in two", 100);
+    leave("call in two", 10);
+    lam_end(LAM_DEFAULT, b);
+    lam_track_switch(LAM_DEFAULT, one);
+    leave("call in one", 5);
+    lam_end(LAM_DEFAULT, a);
+    lam_track_end(LAM_DEFAULT, one);
+    struct lam_handle c = lam_begin(LAM_DEFAULT, kind, label("in none"));
+    lam_end(LAM_DEFAULT, c);
+    uint32_t in_one = label("call in one").id;
+    finish();
+    assert_int_equal(decoded_find(&in, "in one", 0)->track, one.id);
+    assert_int_equal(decoded_find(&in, "in two", 0)->track, two.id);
+    assert_int_equal(decoded_find(&in, "in none", 0)->track, 0);
+    assert_non_null(decoded_record(&in, STREAM_REC_TRACK, one.id, 0));
+    const struct stream_tree_node *node = NULL;
+    for (uint32_t lane = 1; lane < 50 && !node; lane++)
+        node = node_of(lane, &in_one, 1);
+    assert_int_equal(node->total, 5); /* the 110 on the other track are not its own */
+    end();
+}
+
+static void late_names(void **state)
+{
+    (void)state;
+    begin_with("");
+    struct lam_space space = lam_space_create(LAM_DEFAULT), other = lam_space_create(LAM_DEFAULT);
+    struct lam_kind query = lam_kind_keyed(LAM_DEFAULT, "Query", "type_of", space);
+    struct lam_kind again = lam_kind_keyed(LAM_DEFAULT, "Query", "type_of", space);
+    assert_int_equal(query.id, again.id);
+    static const uint32_t ids[] = {0, 1, 0x80000000u, UINT32_MAX};
+    for (size_t i = 0; i < 4; i++)
+        lam_end(LAM_DEFAULT, lam_begin_id(LAM_DEFAULT, query, ids[i]));
+    assert_int_equal(lam_name_id(LAM_DEFAULT, space, 0, "zero", 4), LAM_OK);
+    struct lam_label whole = lam_label_compose(
+        LAM_DEFAULT, (struct lam_label[]){label("type_of"), label("main::x")}, 2, LAM_COMPOSE_ARGS);
+    assert_int_equal(lam_map_ids(LAM_DEFAULT, other, &ids[3], &whole, 1), LAM_OK);
+    enum { MANY = 100000 };
+    struct lam_name *names = calloc(MANY, sizeof *names);
+    char *texts = calloc(MANY, 16);
+    for (uint32_t i = 0; i < MANY; i++)
+        names[i] = (struct lam_name){i, (uint32_t)snprintf(texts + (size_t)i * 16, 16, "key %u", i),
+                                     texts + (size_t)i * 16};
+    assert_int_equal(lam_name_ids(LAM_DEFAULT, space, names, MANY), LAM_OK);
+    free(names);
+    free(texts);
+    finish();
+    struct decoded_event *event = decoded_find(&in, "type_of", 3);
+    assert_int_equal(event->id, UINT32_MAX);
+    assert_int_equal(decoded_kind(&in, event->code)->space, space.id);
+    uint32_t seen = 0;
+    for (unsigned n = 0;; n++) {
+        const struct stream_record *rec = decoded_record(&in, STREAM_REC_NAMES, space.id, n);
+        if (!rec)
+            break;
+        const struct stream_rec_names *body = (const void *)(rec + 1);
+        const uint32_t *id = (const void *)(body + 1), *ends = id + body->count;
+        const char *text = (const void *)(ends + body->count);
+        if (body->count == 1)
+            assert_memory_equal(text, "zero", 4);
+        for (uint32_t i = 0; body->count > 1 && i < body->count; i++, seen++) {
+            char expected[16];
+            int length = snprintf(expected, sizeof expected, "key %u", seen);
+            uint32_t from = i ? ends[i - 1] : 0;
+            assert_int_equal(id[i], seen);
+            assert_int_equal(ends[i] - from, length);
+            assert_memory_equal(text + from, expected, (size_t)length);
+        }
+    }
+    assert_int_equal(seen, MANY);
+    const struct stream_record *map = decoded_record(&in, STREAM_REC_MAP, other.id, 0);
+    assert_int_equal(((const uint32_t *)(map + 2))[0], UINT32_MAX);
+    assert_string_equal(decoded_string(&in, ((const uint32_t *)(map + 2))[1]), "type_of|main::x");
+    assert_non_null(decoded_find(&in, "name ids", 0)); /* the mapping of many is an interval itself */
+    end();
+}
+
+static void labels_of_all_sorts(void **state)
+{
+    (void)state;
+    begin_with("");
+    char all[256], *large = malloc(1 << 20);
+    for (int i = 0; i < 256; i++)
+        all[i] = (char)i;
+    for (int i = 0; i < 1 << 19; i++)
+        memcpy(large + 2 * i, "\xc3\xa9", 2);
+    uint32_t every = lam_label_intern(LAM_DEFAULT, all, 256).id;
+    uint32_t big = lam_label_intern(LAM_DEFAULT, large, 1 << 20).id;
+    assert_true(every && big);
+    assert_int_equal(lam_label_intern(LAM_DEFAULT, large, 1 << 20).id, big);
+    assert_int_equal(lam_label_intern(LAM_DEFAULT, "", 0).id, 0);
+    assert_int_equal(lam_label_intern(LAM_DEFAULT, NULL, 7).id, 0);
+    uint32_t a = label("a").id, b = label("b").id;
+    assert_int_not_equal(a, b);
+    struct lam_label parts[] = {{a}, {b}};
+    uint32_t ab = lam_label_compose(LAM_DEFAULT, parts, 2, LAM_COMPOSE_TEXT).id;
+    assert_int_equal(lam_label_compose(LAM_DEFAULT, parts, 2, LAM_COMPOSE_TEXT).id, ab);
+    assert_int_not_equal(lam_label_compose(LAM_DEFAULT, parts, 2, LAM_COMPOSE_ARGS).id, ab);
+    assert_int_equal(
+        lam_label_compose(LAM_DEFAULT, (struct lam_label[]){{ab + 1000}}, 1, LAM_COMPOSE_TEXT).id, 0);
+    finish();
+    assert_memory_equal(decoded_string(&in, every), all, 256);
+    assert_memory_equal(decoded_string(&in, big), large, 1 << 20);
+    assert_string_equal(decoded_string(&in, ab), "ab");
+    free(large);
+    end();
+}
+
+static void a_million_labels(void **state)
+{
+    (void)state;
+    begin_with("");
+    enum { LABELS = 300000 };
+    static uint32_t ids[LABELS];
+    char name[32];
+    for (int i = 0; i < LABELS; i++)
+        ids[i] =
+            lam_label_intern(LAM_DEFAULT, name, (size_t)snprintf(name, sizeof name, "label %d", i)).id;
+    for (int i = 0; i < LABELS; i += 997)
+        assert_int_equal(
+            lam_label_intern(LAM_DEFAULT, name, (size_t)snprintf(name, sizeof name, "label %d", i)).id,
+            ids[i]);
+    finish();
+    size_t strings = 0;
+    for (size_t at = 4096; at < in.size;) {
+        const struct stream_page *page = decoded_page(&in, at);
+        size_t last = at + (page ? page->size_bytes : 4096);
+        for (size_t rec_at = at + 64;
+             page && page->kind == STREAM_PAGE_RECORDS && rec_at + 8 <= last;) {
+            const struct stream_record *rec = (const void *)(in.bytes + rec_at);
+            if (!rec->head)
+                break;
+            strings += (rec->head & 0xffff) == STREAM_REC_STRING;
+            rec_at += (rec->head >> 16) * (size_t)8;
+        }
+        at = last;
+    }
+    assert_in_range(strings, LABELS, LABELS + 200);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trees),
+        cmocka_unit_test(every_call),
+        cmocka_unit_test(deep_recursion),
+        cmocka_unit_test(one_in_n),
+        cmocka_unit_test(short_calls_fold),
+        cmocka_unit_test(automatic),
+        cmocka_unit_test(tracks),
+        cmocka_unit_test(late_names),
+        cmocka_unit_test(labels_of_all_sorts),
+        cmocka_unit_test(a_million_labels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
