@@ -42,7 +42,19 @@ int export_rows_process(struct export_rows *rows, const struct profile_process *
     kept->pid = process->pid;
     kept->start_ns = process->start_ns;
     int rc = take_number(rows, 0, process->pid, &kept->shown_pid);
-    return rc < 0 ? rc : keep_text(rows, export_program(process, scratch), &kept->name);
+    struct profile_text name = export_program(process, scratch);
+    struct strbuf text = {0};
+    strbuf_add_bytes(&text, name.bytes, name.size);
+    if (rows->names_units && process->exe.size && process->comm.size) {
+        strbuf_add_char(&text, ' ');
+        strbuf_add_bytes(&text, process->comm.bytes, process->comm.size);
+    }
+    if (rc == LAM_OK)
+        rc = strbuf_ok(&text)
+                 ? keep_text(rows, (struct profile_text){strbuf_text(&text), text.length}, &kept->name)
+                 : LAM_E_NOMEM;
+    strbuf_free(&text);
+    return rc;
 }
 
 static int name_place(struct export_rows *rows, struct export_place *place, struct profile_text name)

@@ -17,20 +17,33 @@ struct chrome_piece {
     uint32_t size;
 };
 
+/* A row's last interval waits for the one after it: where both have the same start and end, the outer one must be written
+ * first, because viewers then go by the order in the file. */
+struct chrome_row {
+    struct chrome_piece tail; /* "pid":1,"tid":2 */
+    struct strbuf waiting;    /* one event, or several of the same times */
+    int64_t start_ns, end_ns;
+    uint32_t depth;
+};
+
 struct chrome {
     struct export_options options;
     struct byteout *out;
     struct export_labels labels;
     struct export_rows rows;
     struct arena arena;
-    LAM_ARRAY(struct chrome_piece) heads; /* by label: {"name":"…","cat":"…" */
-    LAM_ARRAY(struct chrome_piece) tails; /* by row: "pid":1,"tid":2 */
+    LAM_ARRAY(struct chrome_piece) heads;    /* by label: {"name":"…","cat":"…" */
+    LAM_ARRAY(struct chrome_row) row_states; /* by row */
+    struct strbuf event;                     /* an interval in the making */
     struct strbuf scratch;
     bool has_events; /* a comma is due */
     bool has_samples;
     enum profile_measure measure;
     uint64_t samples_left_out, folds;
 };
+
+/* Copying what waits again and again must not take forever, however many intervals share their times. */
+enum { WAITING_MAX = 1 << 15 };
 
 enum { NUMBERS_BYTES = 160 }; /* more than two times with their keys take */
 
@@ -120,7 +133,7 @@ static int new_row(struct chrome *chrome, uint32_t index)
     strbuf_addf(text, "\"pid\":%u,\"tid\":%u", pid, row->shown_tid);
     int rc = keep_piece(chrome, text, &piece);
     if (rc == LAM_OK)
-        rc = array_push(&chrome->tails, piece);
+        rc = array_push(&chrome->row_states, ((struct chrome_row){.tail = piece}));
     if (rc == LAM_OK) {
         name_row(chrome, index);
         put_sort_index(chrome, "thread_sort_index", pid, row->shown_tid, index);
@@ -136,47 +149,18 @@ static int own_row(struct chrome *chrome, uint32_t process, uint32_t thread, uin
     return rc == LAM_OK && is_new ? new_row(chrome, *row) : rc;
 }
 
-static void put_piece(struct chrome *chrome, const struct chrome_piece *piece)
-{
-    byteout_write(chrome->out, piece->text, piece->size);
-}
-
 /* ---- arguments ---- */
 
 /* Begins or goes on with "args":{ */
-static void put_key(struct chrome *chrome, unsigned *count, const char *key)
+static void add_key(struct strbuf *to, unsigned *count, const char *key)
 {
-    byteout_text(chrome->out, (*count)++ ? "," : ",\"args\":{");
-    byteout_char(chrome->out, '"');
-    byteout_text(chrome->out, key);
-    byteout_text(chrome->out, "\":");
+    strbuf_add(to, (*count)++ ? ",\"" : ",\"args\":{\"");
+    strbuf_add(to, key);
+    strbuf_add(to, "\":");
 }
 
-static bool is_plain(const char *text, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\')
-            return false;
-    }
-    return true;
-}
-
-static void put_string(struct chrome *chrome, struct profile_text value)
-{
-    byteout_char(chrome->out, '"');
-    if (is_plain(value.bytes, value.size)) {
-        byteout_write(chrome->out, value.bytes, value.size);
-    } else {
-        strbuf_clear(&chrome->scratch);
-        strbuf_add_json_escaped(&chrome->scratch, value.bytes, value.size);
-        byteout_write(chrome->out, strbuf_text(&chrome->scratch), chrome->scratch.length);
-    }
-    byteout_char(chrome->out, '"');
-}
-
-static void put_texts(struct chrome *chrome, unsigned *count, const struct profile_text *args,
-                      size_t argc)
+static void add_texts(struct chrome *chrome, struct strbuf *to, unsigned *count,
+                      const struct profile_text *args, size_t argc)
 {
     for (size_t i = 0; i < argc && !chrome->options.redacts; i++) {
         char key[24] = "arg0";
@@ -184,25 +168,23 @@ static void put_texts(struct chrome *chrome, unsigned *count, const struct profi
             key[3] = (char)('0' + i);
         else
             snprintf(key, sizeof key, "arg%zu", i);
-        put_key(chrome, count, key);
-        put_string(chrome, args[i]);
+        add_key(to, count, key);
+        add_json(to, args[i]);
     }
 }
 
-static void put_number(struct chrome *chrome, unsigned *count, const char *key, uint64_t value)
+static void add_number(struct strbuf *to, unsigned *count, const char *key, uint64_t value)
 {
-    char text[TIME_TEXT_BYTES];
-    put_key(chrome, count, key);
-    byteout_write(chrome->out, text, (size_t)(put_decimal(text, value) - text));
+    add_key(to, count, key);
+    strbuf_add_u64(to, value);
 }
 
-static int end_event(struct chrome *chrome, unsigned count)
+static void add_end(struct strbuf *to, unsigned count)
 {
-    byteout_write(chrome->out, "}}", count ? 2 : 1);
-    return chrome->out->failed;
+    strbuf_add(to, count ? "}}" : "}");
 }
 
-static void put_flags(struct chrome *chrome, unsigned *count, const struct profile_interval *interval)
+static void add_flags(struct strbuf *to, unsigned *count, const struct profile_interval *interval)
 {
     static const struct {
         uint32_t flag;
@@ -212,12 +194,22 @@ static void put_flags(struct chrome *chrome, unsigned *count, const struct profi
                  {PROFILE_INTERVAL_BACKWARD, "ended_before_start"}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (interval->flags & flags[i].flag) {
-            put_key(chrome, count, flags[i].key);
-            byteout_text(chrome->out, "true");
+            add_key(to, count, flags[i].key);
+            strbuf_add(to, "true");
         }
     }
     if (interval->weight > 1)
-        put_number(chrome, count, "weight", interval->weight);
+        add_number(to, count, "weight", interval->weight);
+}
+
+/* Writes what is in chrome->event, arguments and all. */
+static int put_event(struct chrome *chrome, unsigned count)
+{
+    add_end(&chrome->event, count);
+    if (!strbuf_ok(&chrome->event))
+        return LAM_E_NOMEM;
+    byteout_write(chrome->out, chrome->event.data, chrome->event.length);
+    return chrome->out->failed;
 }
 
 /* ---- the sink ---- */
@@ -225,6 +217,7 @@ static void put_flags(struct chrome *chrome, unsigned *count, const struct profi
 static int on_session(void *ctx, const struct profile_session *session)
 {
     struct chrome *chrome = ctx;
+    chrome->rows.names_units = !session->has_samples;
     chrome->has_samples = session->has_samples;
     chrome->measure = session->measure;
     byteout_text(chrome->out,
@@ -233,7 +226,9 @@ static int on_session(void *ctx, const struct profile_session *session)
                    (long long)session->started_at_unix_ns);
     if (!chrome->options.redacts && session->command) {
         byteout_text(chrome->out, ",\"command\":");
-        put_string(chrome, (struct profile_text){session->command, strlen(session->command)});
+        strbuf_clear(&chrome->event);
+        add_json(&chrome->event, (struct profile_text){session->command, strlen(session->command)});
+        byteout_write(chrome->out, strbuf_text(&chrome->event), chrome->event.length);
     }
     byteout_printf(chrome->out, ",\"unit\":\"%s\"},\n\"traceEvents\":[\n",
                    export_measure_name(session->measure));
@@ -292,55 +287,94 @@ static int on_label(void *ctx, const struct profile_label *label)
     return export_labels_add(&chrome->labels, label);
 }
 
+static void put_waiting(struct chrome *chrome, struct chrome_row *row)
+{
+    if (!row->waiting.length)
+        return;
+    begin_event(chrome);
+    byteout_write(chrome->out, row->waiting.data, row->waiting.length);
+    strbuf_clear(&row->waiting);
+}
+
+/* The event in chrome->event takes the place of the one that waits. */
+static int wait_in_row(struct chrome *chrome, struct chrome_row *row,
+                       const struct profile_interval *interval)
+{
+    bool is_around = row->waiting.length && row->waiting.length < WAITING_MAX &&
+                     row->start_ns == interval->start_ns && row->end_ns == interval->end_ns &&
+                     row->depth > interval->depth;
+    if (is_around) {
+        strbuf_add(&chrome->event, ",\n");
+        strbuf_add_bytes(&chrome->event, row->waiting.data, row->waiting.length);
+    } else {
+        put_waiting(chrome, row);
+    }
+    if (!strbuf_ok(&chrome->event))
+        return LAM_E_NOMEM;
+    struct strbuf emptied = row->waiting;
+    row->waiting = chrome->event;
+    chrome->event = emptied;
+    row->start_ns = interval->start_ns;
+    row->end_ns = interval->end_ns;
+    row->depth = interval->depth;
+    return chrome->out->failed;
+}
+
 static int on_interval(void *ctx, const struct profile_interval *interval)
 {
     struct chrome *chrome = ctx;
     struct chrome_piece *head;
-    uint32_t row;
+    char numbers[NUMBERS_BYTES], *at = numbers;
+    uint32_t index;
     bool is_new;
-    int rc = export_rows_interval(&chrome->rows, interval, &row, &is_new);
+    int rc = export_rows_interval(&chrome->rows, interval, &index, &is_new);
     if (rc == LAM_OK && is_new)
-        rc = new_row(chrome, row);
+        rc = new_row(chrome, index);
     if (rc == LAM_OK)
         rc = head_of(chrome, interval->label, &head);
     if (rc < 0)
         return rc;
-    begin_event(chrome);
-    put_piece(chrome, head);
-    const struct chrome_piece *tail = &chrome->tails.items[row];
-    char *start = byteout_room(chrome->out, NUMBERS_BYTES + tail->size), *at = start;
+    struct chrome_row *row = &chrome->row_states.items[index];
     at = put_literal(at, ",\"ph\":\"X\",\"ts\":");
     at = put_microseconds(at, interval->start_ns);
     at = put_literal(at, ",\"dur\":");
     at = put_microseconds(at, interval->end_ns - interval->start_ns);
     *at++ = ',';
-    memcpy(at, tail->text, tail->size);
-    byteout_advance(chrome->out, (size_t)(at + tail->size - start));
+    strbuf_clear(&chrome->event);
+    strbuf_add_bytes(&chrome->event, head->text, head->size);
+    strbuf_add_bytes(&chrome->event, numbers, (size_t)(at - numbers));
+    strbuf_add_bytes(&chrome->event, row->tail.text, row->tail.size);
     unsigned count = 0;
     if (interval->argc)
-        put_texts(chrome, &count, interval->args, interval->argc);
+        add_texts(chrome, &chrome->event, &count, interval->args, interval->argc);
     if (interval->flags || interval->weight > 1)
-        put_flags(chrome, &count, interval);
-    return end_event(chrome, count);
+        add_flags(&chrome->event, &count, interval);
+    add_end(&chrome->event, count);
+    return wait_in_row(chrome, row, interval);
 }
 
-/* An event without a duration: all up to its arguments. */
+/* An event without a duration: all up to its arguments, into chrome->event. */
 static int begin_point(struct chrome *chrome, uint32_t label, const char *phase, int64_t at_ns,
                        uint32_t row)
 {
     struct chrome_piece *head;
+    char number[TIME_TEXT_BYTES];
     int rc = head_of(chrome, label, &head);
     if (rc < 0)
         return rc;
+    const struct chrome_piece *tail = &chrome->row_states.items[row].tail;
     begin_event(chrome);
-    put_piece(chrome, head);
-    char text[TIME_TEXT_BYTES];
-    byteout_text(chrome->out, phase);
-    byteout_write(chrome->out, text, (size_t)(put_microseconds(text, at_ns) - text));
-    byteout_char(chrome->out, ',');
-    put_piece(chrome, &chrome->tails.items[row]);
+    strbuf_clear(&chrome->event);
+    strbuf_add_bytes(&chrome->event, head->text, head->size);
+    strbuf_add(&chrome->event, phase);
+    strbuf_add_bytes(&chrome->event, number, (size_t)(put_microseconds(number, at_ns) - number));
+    strbuf_add_char(&chrome->event, ',');
+    strbuf_add_bytes(&chrome->event, tail->text, tail->size);
     return LAM_OK;
 }
+
+static const char instant_phase[] = ",\"ph\":\"i\",\"s\":\"t\",\"ts\":";
+static const char counter_phase[] = ",\"ph\":\"C\",\"ts\":";
 
 static int on_instant(void *ctx, const struct profile_instant *instant)
 {
@@ -349,17 +383,15 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
     unsigned count = 0;
     int rc = own_row(chrome, instant->process, instant->thread, instant->track, &row);
     if (rc == LAM_OK)
-        rc = begin_point(chrome, instant->label,
-                         instant->has_value ? ",\"ph\":\"C\",\"ts\":"
-                                            : ",\"ph\":\"i\",\"s\":\"t\",\"ts\":",
+        rc = begin_point(chrome, instant->label, instant->has_value ? counter_phase : instant_phase,
                          instant->at_ns, row);
     if (rc < 0)
         return rc;
     if (instant->has_value) /* each number among a counter's arguments is a line of its own */
-        put_number(chrome, &count, "value", instant->value);
+        add_number(&chrome->event, &count, "value", instant->value);
     else
-        put_texts(chrome, &count, instant->args, instant->argc);
-    return end_event(chrome, count);
+        add_texts(chrome, &chrome->event, &count, instant->args, instant->argc);
+    return put_event(chrome, count);
 }
 
 static int on_fold(void *ctx, const struct profile_fold *fold)
@@ -369,14 +401,14 @@ static int on_fold(void *ctx, const struct profile_fold *fold)
     unsigned count = 0;
     int rc = own_row(chrome, fold->process, fold->thread, fold->track, &row);
     if (rc == LAM_OK)
-        rc = begin_point(chrome, fold->label, ",\"ph\":\"i\",\"s\":\"t\",\"ts\":", fold->at_ns, row);
+        rc = begin_point(chrome, fold->label, instant_phase, fold->at_ns, row);
     if (rc < 0)
         return rc;
-    put_number(chrome, &count, "calls", fold->count);
-    put_number(chrome, &count, "total_ns", fold->total_ns);
-    put_number(chrome, &count, "self_ns", fold->self_ns);
+    add_number(&chrome->event, &count, "calls", fold->count);
+    add_number(&chrome->event, &count, "total_ns", fold->total_ns);
+    add_number(&chrome->event, &count, "self_ns", fold->self_ns);
     chrome->folds += fold->count;
-    return end_event(chrome, count);
+    return put_event(chrome, count);
 }
 
 static int on_sample(void *ctx, const struct profile_sample *sample)
@@ -386,38 +418,40 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
     return LAM_OK;
 }
 
-/* "name":…, up to the arguments, of what has no label. */
-static void put_plain_event(struct chrome *chrome, struct profile_text name, const char *category,
-                            int64_t start_ns, int64_t duration_ns)
+/* Up to the arguments, of what has no label, into chrome->event. */
+static void begin_plain_event(struct chrome *chrome, struct profile_text name, const char *category,
+                              int64_t start_ns, int64_t duration_ns)
 {
-    char text[TIME_TEXT_BYTES];
+    char number[TIME_TEXT_BYTES];
+    struct strbuf *event = &chrome->event;
     begin_event(chrome);
-    byteout_text(chrome->out, "{\"name\":");
-    put_string(chrome, name);
-    byteout_printf(chrome->out, ",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":", category);
-    byteout_write(chrome->out, text, (size_t)(put_microseconds(text, start_ns) - text));
-    byteout_text(chrome->out, ",\"dur\":");
-    byteout_write(chrome->out, text, (size_t)(put_microseconds(text, duration_ns) - text));
-    byteout_char(chrome->out, ',');
+    strbuf_clear(event);
+    strbuf_add(event, "{\"name\":");
+    add_json(event, name);
+    strbuf_addf(event, ",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":", category);
+    strbuf_add_bytes(event, number, (size_t)(put_microseconds(number, start_ns) - number));
+    strbuf_add(event, ",\"dur\":");
+    strbuf_add_bytes(event, number, (size_t)(put_microseconds(number, duration_ns) - number));
+    strbuf_add_char(event, ',');
 }
 
 static int on_wait(void *ctx, const struct profile_wait *wait)
 {
     struct chrome *chrome = ctx;
-    const char *kind = stream_wait_kind_name(wait->kind);
+    const char *kind = stream_wait_kind_name(wait->kind), *call = stream_wait_call_name(wait->call);
     uint32_t row;
     unsigned count = 0;
     int rc = own_row(chrome, wait->process, wait->thread, 0, &row);
     if (rc < 0)
         return rc;
-    put_plain_event(chrome, (struct profile_text){kind, strlen(kind)}, "wait", wait->start_ns,
-                    (int64_t)wait->duration_ns);
-    put_piece(chrome, &chrome->tails.items[row]);
-    put_key(chrome, &count, "call");
-    const char *call = stream_wait_call_name(wait->call);
-    put_string(chrome, (struct profile_text){call, strlen(call)});
-    put_number(chrome, &count, "cpu_ns", wait->cpu_ns);
-    return end_event(chrome, count);
+    begin_plain_event(chrome, (struct profile_text){kind, strlen(kind)}, "wait", wait->start_ns,
+                      (int64_t)wait->duration_ns);
+    const struct chrome_piece *tail = &chrome->row_states.items[row].tail;
+    strbuf_add_bytes(&chrome->event, tail->text, tail->size);
+    add_key(&chrome->event, &count, "call");
+    add_json(&chrome->event, (struct profile_text){call, strlen(call)});
+    add_number(&chrome->event, &count, "cpu_ns", wait->cpu_ns);
+    return put_event(chrome, count);
 }
 
 /* In a sampled recording the processes themselves are what there is to see. */
@@ -425,6 +459,7 @@ static int on_process_end(void *ctx, const struct profile_process_end *ended)
 {
     struct chrome *chrome = ctx;
     struct export_process process = export_rows_process_of(&chrome->rows, ended->process);
+    struct strbuf *event = &chrome->event;
     uint32_t tid;
     unsigned count = 0;
     if (!chrome->has_samples || ended->end_ns < process.start_ns)
@@ -434,18 +469,18 @@ static int on_process_end(void *ctx, const struct profile_process_end *ended)
         return rc;
     put_metadata(chrome, "thread_name", process.shown_pid, tid, "name",
                  (struct profile_text){"process", strlen("process")});
-    put_plain_event(chrome, process.name, "process", process.start_ns,
-                    ended->end_ns - process.start_ns);
-    byteout_printf(chrome->out, "\"pid\":%u,\"tid\":%u", process.shown_pid, tid);
+    begin_plain_event(chrome, process.name, "process", process.start_ns,
+                      ended->end_ns - process.start_ns);
+    strbuf_addf(event, "\"pid\":%u,\"tid\":%u", process.shown_pid, tid);
     if (ended->cpu_ns != PROFILE_UNKNOWN)
-        put_number(chrome, &count, "cpu_ns", ended->cpu_ns);
+        add_number(event, &count, "cpu_ns", ended->cpu_ns);
     if (ended->own.max_rss_bytes != PROFILE_UNKNOWN)
-        put_number(chrome, &count, "max_rss_bytes", ended->own.max_rss_bytes);
+        add_number(event, &count, "max_rss_bytes", ended->own.max_rss_bytes);
     if (ended->exit_code >= 0)
-        put_number(chrome, &count, "exit_code", (uint64_t)ended->exit_code);
+        add_number(event, &count, "exit_code", (uint64_t)ended->exit_code);
     if (ended->signal > 0)
-        put_number(chrome, &count, "signal", (uint64_t)ended->signal);
-    return end_event(chrome, count);
+        add_number(event, &count, "signal", (uint64_t)ended->signal);
+    return put_event(chrome, count);
 }
 
 static const struct profile_sink_ops chrome_ops = {
@@ -489,6 +524,7 @@ struct profile_sink write_chrome_sink(void *state)
 int write_chrome_finish(void *state, struct lam_error *err)
 {
     struct chrome *chrome = state;
+    array_each(&chrome->row_states, row) put_waiting(chrome, row);
     byteout_text(chrome->out, "\n]}\n");
     if (chrome->samples_left_out)
         export_note(
@@ -518,7 +554,9 @@ void write_chrome_close(void **state)
     export_rows_free(&chrome->rows);
     arena_free(&chrome->arena);
     array_free(&chrome->heads);
-    array_free(&chrome->tails);
+    array_each(&chrome->row_states, row) strbuf_free(&row->waiting);
+    array_free(&chrome->row_states);
+    strbuf_free(&chrome->event);
     strbuf_free(&chrome->scratch);
     mem_free(chrome);
     *state = NULL;

@@ -179,6 +179,7 @@ static int label_marker(struct firefox *firefox, uint32_t label, struct firefox_
 static int on_session(void *ctx, const struct profile_session *session)
 {
     struct firefox *firefox = ctx;
+    firefox->rows.names_units = !session->has_samples;
     firefox->started_at_unix_ns = session->started_at_unix_ns;
     firefox->measure = session->measure;
     firefox->has_samples = session->has_samples;

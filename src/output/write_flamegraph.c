@@ -14,7 +14,7 @@
 #define PICTURE_WIDTH 1200.0
 #define MARGIN        10.0
 #define ROW_HEIGHT    16.0
-#define HEAD_HEIGHT   58.0
+#define HEAD_HEIGHT   68.0
 #define FOOT_HEIGHT   26.0
 #define LETTER_WIDTH  7.3
 #define SMALLEST      0.1 /* narrower frames are merged */
@@ -69,13 +69,19 @@ static void add_value(struct flamegraph *flame, struct strbuf *to, uint64_t valu
                     export_measure_name(flame->totals->measure));
 }
 
+static double percent(const struct flamegraph *flame, uint64_t value)
+{
+    return flame->total ? 100.0 * (double)value / (double)flame->total : 0.0;
+}
+
 static void add_figures(struct flamegraph *flame, struct strbuf *to, uint64_t value, uint64_t other,
                         uint64_t count)
 {
     add_value(flame, to, value);
-    strbuf_addf(to, ", %.2f%%", flame->total ? 100.0 * (double)value / (double)flame->total : 0.0);
+    strbuf_addf(to, ", %.2f%%", percent(flame, value));
     if (count)
-        strbuf_addf(to, ", %llu", (unsigned long long)count);
+        strbuf_addf(to, ", %llu %s", (unsigned long long)count,
+                    stack_totals_of_samples(flame->totals) ? "samples" : "times");
     if (!flame->options.against)
         return;
     strbuf_add(to, "; before ");
@@ -349,11 +355,11 @@ static void put_head(struct flamegraph *flame)
     safe_text_add(&flame->name, SAFE_XML, title, strlen(title));
     byteout_write(flame->out, strbuf_text(&flame->name), flame->name.length);
     byteout_printf(flame->out,
-                   "</text>\n<text id=\"search\" class=\"b\" x=\"%.0f\" y=\"46\">search (/)</text>"
-                   "<text id=\"matched\" x=\"%.0f\" y=\"46\"></text>"
-                   "<text id=\"reset\" class=\"b h\" x=\"%.0f\" y=\"46\">reset zoom (Esc)</text>"
+                   "</text>\n<text id=\"search\" class=\"b\" x=\"%.0f\" y=\"24\">search (/)</text>"
+                   "<text id=\"matched\" x=\"%.0f\" y=\"42\"></text>"
+                   "<text id=\"reset\" class=\"b h\" x=\"%.0f\" y=\"24\">reset zoom (Esc)</text>"
                    "<text id=\"details\" x=\"%.0f\" y=\"%.0f\">",
-                   MARGIN, MARGIN + 320, PICTURE_WIDTH - 160, MARGIN, height - 9);
+                   MARGIN, MARGIN, PICTURE_WIDTH - 160, MARGIN, height - 9);
     byteout_text(flame->out, "</text>\n");
 }
 
@@ -371,16 +377,20 @@ static void put_subtitle(struct flamegraph *flame)
         add_value(flame, &flame->figures, flame->other_total);
         strbuf_add(&flame->figures, " (red grew, blue shrank)");
     }
-    byteout_printf(flame->out, "<text x=\"%.0f\" y=\"40\" text-anchor=\"middle\">%s</text>\n",
+    byteout_printf(flame->out, "<text x=\"%.0f\" y=\"42\" text-anchor=\"middle\">%s</text>\n",
                    PICTURE_WIDTH / 2, strbuf_text(&flame->figures));
-    if (flame->merged || flame->deeper)
+    if (!flame->merged && !flame->deeper)
+        return;
+    byteout_printf(flame->out, "<text x=\"%.0f\" y=\"58\" text-anchor=\"middle\">",
+                   PICTURE_WIDTH / 2);
+    if (flame->merged)
         byteout_printf(flame->out,
-                       "<text x=\"%.0f\" y=\"56\" text-anchor=\"middle\">%llu frames are merged "
-                       "into what is around them: %.2f%% "
-                       "of the whole, and %llu beyond %d rows</text>\n",
-                       PICTURE_WIDTH / 2, (unsigned long long)(flame->merged + flame->deeper),
-                       flame->total ? 100.0 * (double)flame->merged_value / (double)flame->total : 0.0,
-                       (unsigned long long)flame->deeper, ROWS_MAX);
+                       "%llu frames are merged into what is around them, %.2f%% of the whole",
+                       (unsigned long long)flame->merged, percent(flame, flame->merged_value));
+    if (flame->deeper)
+        byteout_printf(flame->out, "%s%llu beyond %d rows are merged into the last one",
+                       flame->merged ? "; " : "", (unsigned long long)flame->deeper, ROWS_MAX);
+    byteout_text(flame->out, "</text>\n");
 }
 
 /* Raises the smallest value that is drawn until all fits. */

@@ -385,6 +385,7 @@ static int close_before(struct perfetto *perfetto, struct perfetto_row *state, i
 static int on_session(void *ctx, const struct profile_session *session)
 {
     struct perfetto *perfetto = ctx;
+    perfetto->rows.names_units = !session->has_samples;
     perfetto->has_samples = session->has_samples;
     perfetto->measure = session->measure;
     if (session->started_at_unix_ns > 0)

@@ -48,6 +48,15 @@ enum {
 /* A sample holds all locations on the way, so that very deep stacks would take the square of their depth. */
 enum { PPROF_DEPTH_MAX = 2048 };
 
+/* Locations beyond all labels and frames: names of ours. */
+#define SMALLER UINT64_C(0x100000000)
+#define DEEPER  UINT64_C(0x200000000)
+
+struct pprof_row {
+    struct stack_total total;
+    uint64_t inside; /* a name of ours inside the stack: SMALLER, DEEPER; 0: none */
+};
+
 struct pprof {
     struct export_options options;
     struct byteout *out;
@@ -59,14 +68,12 @@ struct pprof {
     struct strbuf tables; /* locations and functions, as they are met */
     struct strbuf message, part, text;
     LAM_ARRAY(uint64_t) stack;
-    struct stack_total_list rows; /* what is written: merged, if need be */
-    uint64_t merged, min_value, deep, bytes;
+    LAM_ARRAY(struct pprof_row) rows; /* what is written: merged, if need be */
+    LAM_ARRAY(uint32_t) cuts; /* node → itself, or the node around it that is deep enough */
+    uint64_t min_value, bytes;
+    size_t small, deep; /* stacks that were merged */
     bool is_counting;
 };
-
-/* Values of pprof.rows: a stack and then a name of ours inside it. */
-#define SMALLER UINT64_C(0x100000000)
-#define DEEPER  UINT64_C(0x200000000)
 
 int write_pprof_open(void **state, const struct export_options *options, struct byteout *out,
                      struct lam_error *err)
@@ -232,20 +239,15 @@ static uint32_t step_of(const struct pprof *pprof, uint32_t node)
     return node < totals->paths.count ? totals->paths.items[node].label : 0;
 }
 
-static int put_sample(struct pprof *pprof, const struct stack_total *row, bool is_merged)
+static int put_sample(struct pprof *pprof, const struct pprof_row *merged)
 {
+    const struct stack_total *row = &merged->total;
     array_clear(&pprof->stack);
-    int rc = is_merged ? array_push(&pprof->stack, SMALLER) : LAM_OK;
+    int rc = merged->inside ? array_push(&pprof->stack, merged->inside) : LAM_OK;
     for (uint32_t node = row->node; node && rc == LAM_OK; node = parent_of(pprof, node))
         rc = array_push(&pprof->stack, (uint64_t)step_of(pprof, node));
-    size_t first = 0;
-    if (rc == LAM_OK && pprof->stack.count > PPROF_DEPTH_MAX) {
-        first = pprof->stack.count - PPROF_DEPTH_MAX;
-        pprof->stack.items[first] = DEEPER;
-        pprof->deep += !pprof->is_counting;
-    }
     strbuf_clear(&pprof->text);
-    for (size_t i = first; i < pprof->stack.count && rc == LAM_OK; i++)
+    for (size_t i = 0; i < pprof->stack.count && rc == LAM_OK; i++)
         proto_add_varint(&pprof->text, location_of(pprof, pprof->stack.items[i]));
     strbuf_clear(&pprof->message);
     proto_add_message(&pprof->message, SAMPLE_LOCATION_ID, &pprof->text);
@@ -304,9 +306,8 @@ static int put_all(struct pprof *pprof)
     pprof->bytes = 0;
     put_value_type(pprof, PROFILE_SAMPLE_TYPE, pprof->of_samples ? "samples" : "intervals", "count");
     put_value_type(pprof, PROFILE_SAMPLE_TYPE, value, unit);
-    uint64_t merged_from = pprof->rows.count - pprof->merged;
     for (size_t i = 0; i < pprof->rows.count; i++) {
-        int rc = put_sample(pprof, &pprof->rows.items[i], i >= merged_from);
+        int rc = put_sample(pprof, &pprof->rows.items[i]);
         if (rc < 0)
             return rc;
     }
@@ -346,32 +347,54 @@ static int sum_group(const struct pprof *pprof, const struct stack_total *rows, 
     return LAM_OK;
 }
 
-/* Rows of the group that are large enough stay; the others go to the innermost node around them that is. */
+/* Each row goes to the innermost node around it that is large enough, and not too deep. */
 static int merge_group(struct pprof *pprof, const struct stack_total *rows, size_t count,
-                       const uint64_t *sums, size_t nodes, struct stack_total_list *merged)
+                       const uint64_t *sums, size_t nodes)
 {
-    struct map index = {0};
+    struct map index = {0}; /* (what is inside, node) → row */
     int rc = LAM_OK;
     for (size_t i = 0; i < count && rc == LAM_OK; i++) {
-        struct stack_total row = rows[i];
+        struct pprof_row row = {.total = rows[i]};
         bool is_new;
-        while (row.node && row.node < nodes && sums[row.node] < pprof->min_value)
-            row.node = parent_of(pprof, row.node);
-        if (row.node == rows[i].node) {
-            rc = array_push(&pprof->rows, row);
-            continue;
+        uint32_t node = rows[i].node < nodes ? pprof->cuts.items[rows[i].node] : 0;
+        row.inside = node == rows[i].node ? 0 : DEEPER;
+        pprof->deep += row.inside != 0;
+        if (sums[node] < pprof->min_value && node) {
+            row.inside = SMALLER;
+            pprof->small++;
+            while (node && sums[node] < pprof->min_value)
+                node = parent_of(pprof, node);
         }
-        uint64_t *slot = map_slot(&index, row.node, merged->count, &is_new);
+        row.total.node = node;
+        uint64_t *slot = map_slot(&index, row.inside | node, pprof->rows.count, &is_new);
         if (!slot) {
             rc = LAM_E_NOMEM;
         } else if (is_new) {
-            rc = array_push(merged, row);
+            rc = array_push(&pprof->rows, row);
         } else {
-            merged->items[*slot].count += row.count;
-            merged->items[*slot].value += row.value;
+            pprof->rows.items[*slot].total.count += row.total.count;
+            pprof->rows.items[*slot].total.value += row.total.value;
         }
     }
     map_free(&index);
+    return rc;
+}
+
+/* Parents have the smaller ids: what is known of them is ready. */
+static int find_cuts(struct pprof *pprof, size_t nodes)
+{
+    LAM_ARRAY(uint32_t) depths = {0};
+    int rc = array_resize(&depths, nodes + 1) < 0 || array_resize(&pprof->cuts, nodes + 1) < 0
+                 ? LAM_E_NOMEM
+                 : LAM_OK;
+    for (uint32_t node = 1; node < nodes && rc == LAM_OK; node++) {
+        uint32_t parent = parent_of(pprof, node);
+        parent = parent < node ? parent : 0;
+        depths.items[node] = depths.items[parent] + 1;
+        pprof->cuts.items[node] =
+            depths.items[node] < PPROF_DEPTH_MAX ? node : pprof->cuts.items[parent];
+    }
+    array_free(&depths);
     return rc;
 }
 
@@ -380,20 +403,16 @@ static int merge_rows(struct pprof *pprof, const struct stack_total_list *all)
     size_t nodes =
         pprof->of_samples ? pprof->totals->frames.stacks.count : pprof->totals->paths.count;
     uint64_t *sums = mem_zalloc(nodes + 1, sizeof *sums);
-    struct stack_total_list merged = {0};
-    int rc = sums ? LAM_OK : LAM_E_NOMEM;
+    int rc = sums ? find_cuts(pprof, nodes) : LAM_E_NOMEM;
     array_clear(&pprof->rows);
+    pprof->small = pprof->deep = 0;
     for (size_t first = 0, last; first < all->count && rc == LAM_OK; first = last) {
         for (last = first; last < all->count && all->items[last].group == all->items[first].group;)
             last++;
         rc = sum_group(pprof, all->items + first, last - first, sums, nodes);
         if (rc == LAM_OK)
-            rc = merge_group(pprof, all->items + first, last - first, sums, nodes, &merged);
+            rc = merge_group(pprof, all->items + first, last - first, sums, nodes);
     }
-    pprof->merged = merged.count;
-    if (rc == LAM_OK)
-        rc = array_append(&pprof->rows, merged.items, merged.count);
-    array_free(&merged);
     mem_free(sums);
     return rc;
 }
@@ -435,21 +454,20 @@ int write_pprof_finish(void *state, struct lam_error *err)
     struct pprof *pprof = state;
     const struct stack_total_list *all = stack_totals_rows(pprof->totals);
     pprof->of_samples = stack_totals_of_samples(pprof->totals);
-    int rc = array_append(&pprof->rows, all->items, all->count);
+    int rc = merge_rows(pprof, all);
     if (rc == LAM_OK && pprof->options.max_bytes)
         rc = fit(pprof, all, err);
     if (rc == LAM_OK)
         rc = put_all(pprof);
     if (rc < 0)
         return rc == LAM_E_TOOBIG ? rc : lam_error_set(err, rc, "pprof: %s", lam_code_text(rc));
-    if (pprof->merged)
+    if (pprof->small)
         export_note(&pprof->options,
                     "%zu stacks below %llu ns are merged into \"(smaller)\" of what is around them",
-                    all->count - pprof->rows.count + (size_t)pprof->merged,
-                    (unsigned long long)pprof->min_value);
+                    pprof->small, (unsigned long long)pprof->min_value);
     if (pprof->deep)
-        export_note(&pprof->options, "%llu stacks of more than %d frames end in \"(deeper)\"",
-                    (unsigned long long)pprof->deep, PPROF_DEPTH_MAX);
+        export_note(&pprof->options, "%zu stacks of more than %d frames end in \"(deeper)\"",
+                    pprof->deep, PPROF_DEPTH_MAX);
     return LAM_OK;
 }
 
@@ -468,6 +486,7 @@ void write_pprof_close(void **state)
     strbuf_free(&pprof->text);
     array_free(&pprof->stack);
     array_free(&pprof->rows);
+    array_free(&pprof->cuts);
     mem_free(pprof);
     *state = NULL;
 }

@@ -114,6 +114,7 @@ static void close_before(struct scope *scope, struct scope_row *state, uint32_t 
 static int on_session(void *ctx, const struct profile_session *session)
 {
     struct scope *scope = ctx;
+    scope->rows.names_units = !session->has_samples;
     scope->unit = session->measure <= PROFILE_MEASURE_CPU_TIME ? "nanoseconds" : "none";
     return LAM_OK;
 }
