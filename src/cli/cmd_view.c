@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "cli/launcher_talk.h"
 #include "cli/recording_ready.h"
-#include "input/read_recording.h"
+#include "input/input_kind.h"
 #include "output/write_view.h"
 
 enum { DEPTH_DEFAULT = 8 };
@@ -39,6 +39,9 @@ static int parse_show(void *target, const char *text, struct lam_error *err)
         {"threads", offsetof(struct view_options, hides_threads)},
         {"samples", offsetof(struct view_options, hides_samples)},
         {"waits", offsetof(struct view_options, hides_waits)},
+        {"intervals", offsetof(struct view_options, hides_intervals)},
+        {"instants", offsetof(struct view_options, hides_instants)},
+        {"folds", offsetof(struct view_options, hides_folds)},
     };
     enum { KINDS = sizeof kinds / sizeof *kinds };
     for (unsigned i = 0; i < KINDS; i++)
@@ -53,8 +56,10 @@ static int parse_show(void *target, const char *text, struct lam_error *err)
             }
         }
         if (!is_known)
-            return lam_error_set(err, LAM_E_USAGE,
-                                 "takes processes, threads, samples, waits, with commas between");
+            return lam_error_set(
+                err, LAM_E_USAGE,
+                "takes processes, threads, samples, waits, intervals, instants, folds, "
+                "with commas between");
         text += size + (text[size] == ',');
     }
     return LAM_OK;
@@ -96,7 +101,7 @@ static int view_recording(const char *path, const struct view_options *options, 
     rc = write_view_open(&view, options, out, symbols, err);
     if (rc >= 0) {
         struct profile_sink sink = write_view_sink(view);
-        rc = read_recording(path, &sink, err);
+        rc = input_read(&path, 1, &sink, err);
         *found = write_view_found(view) > 0;
     }
     write_view_close(&view);
@@ -142,10 +147,10 @@ static int check_raw(const struct view_settings *set, struct lam_error *err)
 {
     if (set->has_filter)
         return lam_error_set(err, LAM_E_USAGE, "--raw prints whole files and takes no filter");
-    if (set->has_phases || set->view.hides_stacks || set->depth != UINT64_MAX)
+    if (set->has_phases || set->view.hides_stacks || set->view.is_tree || set->depth != UINT64_MAX)
         return lam_error_set(err, LAM_E_USAGE,
-                             "--raw prints records as they are: --phases, --no-stacks and --depth "
-                             "say nothing to it");
+                             "--raw prints records as they are: --phases, --no-stacks, --tree and "
+                             "--depth say nothing to it");
     return LAM_OK;
 }
 
@@ -164,12 +169,16 @@ int cmd_view(int argc, char **argv)
         {"from", 0, "TIME", "only what happens from then on, seconds since the start",
          OPTION_SECONDS, &set.view.from_s, NULL, NULL},
         {"to", 0, "TIME", "only what happens up to then", OPTION_SECONDS, &set.view.to_s, NULL, NULL},
-        {"label", 'l', "TEXT", "only samples and waits with TEXT in the name of a frame",
+        {"label", 'l',
+         "TEXT", "only samples and waits with TEXT in the name of a frame, and events with TEXT in their label",
          OPTION_TEXT, &set.view.label, NULL, NULL},
-        {"show", 's', "KINDS", "processes, threads, samples, waits; several with commas between",
+        {"show", 's',
+         "KINDS", "processes, threads, samples, waits, intervals, instants, folds; several with commas between",
          OPTION_CALL, &set.view, NULL, parse_show},
         {"phases", 0, NULL, "name the segment, phase and detail of each sample", OPTION_FLAG,
          &set.has_phases, NULL, NULL},
+        {"tree", 0, NULL, "indent intervals by what they are inside of (text only)", OPTION_FLAG,
+         &set.view.is_tree, NULL, NULL},
         {"no-stacks", 0, NULL, "leave the frames out", OPTION_FLAG, &set.view.hides_stacks, NULL,
          NULL},
         {"depth", 'd', "N", "frames shown of a stack, innermost first; 0 shows all (text only) [8]",
@@ -182,10 +191,11 @@ int cmd_view(int argc, char **argv)
     };
     const struct option_spec spec = {
         .command = "lamella view",
-        .operands = "RECORDING",
-        .about = "Prints what a recording (a directory, or one .lam file) holds: processes, their "
-                 "threads, and the "
-                 "samples and waits of each thread in the order of time.",
+        .operands = "INPUT",
+        .about =
+            "Prints what a recording (a directory, or one .lam file) or a self-profile "
+            "(.mm_profdata) holds: processes, their threads, and the samples, waits and events "
+            "of each thread in the order of time.",
         .example = "lamella view -p rustc --from 1.5 --to 2 build.lamella",
         .rows = rows,
         .min_operands = 1,
@@ -197,6 +207,7 @@ int cmd_view(int argc, char **argv)
     const struct view_options *view = &set.view;
     set.has_filter = view->process || view->thread || view->label || view->hides_processes ||
                      view->hides_threads || view->hides_samples || view->hides_waits ||
+                     view->hides_intervals || view->hides_instants || view->hides_folds ||
                      !isnan(view->from_s) || !isnan(view->to_s);
     if (rc == LAM_OK && set.is_raw)
         rc = check_raw(&set, &err);

@@ -61,9 +61,13 @@ static int on_label(void *ctx, const struct profile_label *label)
     struct note *note = ctx;
     assert_int_equal(label->label, ++note->label_count);
     assert_true(label->kind < label->label);
-    snprintf(note->labels[label->label], sizeof note->labels[0], "%s%s%.*s",
-             label->kind ? note->labels[label->kind] : "", label->kind ? ":" : "",
-             (int)label->text.size, label->text.bytes);
+    struct strbuf text = {0};
+    strbuf_addf(&text, "%s%s", label->kind ? note->labels[label->kind] : "", label->kind ? ":" : "");
+    strbuf_add_bytes(&text, label->text.bytes, label->text.size);
+    assert_true(strbuf_ok(&text));
+    size_t size = text.length < sizeof note->labels[0] - 1 ? text.length : sizeof note->labels[0] - 1;
+    memcpy(note->labels[label->label], text.data, size);
+    strbuf_free(&text);
     return LAM_OK;
 }
 
@@ -72,8 +76,12 @@ static int on_path(void *ctx, const struct profile_path *path)
     struct note *note = ctx;
     assert_int_equal(path->path, ++note->path_count);
     assert_true(path->parent < path->path);
-    snprintf(note->paths[path->path], sizeof note->paths[0], "%.60s%s%s", note->paths[path->parent],
-             path->parent ? ";" : "", strchr(note->labels[path->label], ':') + 1);
+    struct strbuf text = {0};
+    strbuf_addf(&text, "%s%s%s", note->paths[path->parent], path->parent ? ";" : "",
+                strchr(note->labels[path->label], ':') + 1);
+    assert_true(strbuf_ok(&text) && text.length < sizeof note->paths[0]);
+    memcpy(note->paths[path->path], text.data, text.length + 1);
+    strbuf_free(&text);
     return LAM_OK;
 }
 

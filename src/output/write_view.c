@@ -4,61 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/symbol_names.h"
-#include "base/arena.h"
-#include "base/array.h"
 #include "base/file.h"
-#include "base/json_write.h"
 #include "base/memory.h"
-#include "base/strbuf.h"
-#include "base/units.h"
+#include "output/view_lines.h"
 #include "reader/stream_names.h"
 #include "reader/stream_records.h" /* the flags of samples */
-
-struct view_module {
-    const char *path;
-    uint32_t symbols; /* id in the sidecar; 0 */
-};
-
-struct view_frame {
-    uint32_t module;
-    uint64_t offset;
-    bool is_return;
-    const char *name; /* as text shows it, made when first needed */
-};
-
-struct view_stack {
-    uint32_t parent, frame;
-    uint8_t matches; /* the label: 0 not known yet, 1 no, 2 yes */
-};
-
-struct view_thread {
-    uint32_t tid;
-    const char *name;
-    bool is_shown;
-    uint32_t fallback; /* of the classifier, for a thread of this name */
-};
-
-struct view {
-    struct view_options options;
-    struct byteout *out;
-    struct json_writer json;
-    struct strbuf line;
-    const struct symbols *symbols;
-    struct arena arena;                    /* frames' names, modules' paths */
-    struct arena process_arena;            /* threads' names */
-    LAM_ARRAY(struct view_module) modules; /* by id - 1 */
-    LAM_ARRAY(struct view_frame) frames;
-    LAM_ARRAY(struct view_stack) stacks;
-    LAM_ARRAY(struct view_thread) threads; /* of the process at hand */
-    uint32_t first_thread;
-    uint32_t pid;
-    bool process_is_shown;
-    const char *exe; /* of the process at hand */
-    struct symbol_names names;
-    struct stack_states states; /* with a classifier only */
-    uint64_t found;             /* write_view_found() */
-};
 
 /* ---- one line ---- */
 
@@ -70,7 +20,7 @@ static bool is_frame_line(const struct view *view, const char *type)
     return view->options.thread && strncmp(type, "process", 7) == 0;
 }
 
-static void begin(struct view *view, const char *type)
+void view_begin(struct view *view, const char *type)
 {
     view->found += !is_frame_line(view, type);
     if (view->options.is_json) {
@@ -82,7 +32,7 @@ static void begin(struct view *view, const char *type)
     }
 }
 
-static int end(struct view *view)
+int view_end(struct view *view)
 {
     if (view->options.is_json) {
         json_put_end(&view->json);
@@ -96,7 +46,7 @@ static int end(struct view *view)
     return view->out->failed; /* a closed pipe ends the reading */
 }
 
-static void put_time(struct strbuf *line, int64_t at_ns)
+void view_put_time(struct strbuf *line, int64_t at_ns)
 {
     strbuf_addf(line, "%s%lld.%06lld", at_ns < 0 ? "-" : "", (long long)llabs(at_ns / 1000000000),
                 (long long)llabs(at_ns / 1000 % 1000000));
@@ -120,13 +70,13 @@ static void json_known(struct json_writer *json, const char *key, uint64_t value
         json_member_u64(json, key, value);
 }
 
-static const char *duration(uint64_t ns, struct unit_text *text)
+const char *view_duration(uint64_t ns, struct unit_text *text)
 {
     *text = unit_seconds(ns == PROFILE_UNKNOWN ? (double)NAN : (double)ns / 1e9);
     return text->text;
 }
 
-static bool in_time(const struct view *view, int64_t from_ns, int64_t to_ns)
+bool view_in_time(const struct view *view, int64_t from_ns, int64_t to_ns)
 {
     double from = (double)from_ns / 1e9, to = (double)to_ns / 1e9;
     return !(to < view->options.from_s) && !(from > view->options.to_s); /* a NaN compares false */
@@ -138,7 +88,7 @@ static bool is_number(const char *text, uint32_t value)
     return unit_parse_u64(text, &number) && number == value;
 }
 
-static bool contains(struct profile_text text, const char *part)
+bool view_contains(struct profile_text text, const char *part)
 {
     return text.size > 0 && memmem(text.bytes, text.size, part, strlen(part)) != NULL;
 }
@@ -150,7 +100,7 @@ static int on_session(void *ctx, const struct profile_session *session)
     struct view *view = ctx;
     if (view->options.hides_processes || view->options.label)
         return LAM_OK;
-    begin(view, "session");
+    view_begin(view, "session");
     if (view->options.is_json) {
         struct json_writer *json = &view->json;
         json_member_str(json, "command", session->command);
@@ -162,15 +112,15 @@ static int on_session(void *ctx, const struct profile_session *session)
         json_member_str(json, "engine", stream_engine_name(session->engine));
         json_member_u64(json, "rate_hz", session->rate_hz);
         json_member_bool(json, "rate_auto", session->rate_auto);
-        return end(view);
+        return view_end(view);
     }
     struct unit_text elapsed, cpu;
     strbuf_add(&view->line, "session  ");
     strbuf_add_printable(&view->line, session->command, strlen(session->command));
     strbuf_addf(&view->line, "  elapsed %s  cpu %s  engine %s",
-                duration(session->elapsed_ns, &elapsed), duration(session->charged_cpu_ns, &cpu),
-                stream_engine_name(session->engine));
-    return end(view);
+                view_duration(session->elapsed_ns, &elapsed),
+                view_duration(session->charged_cpu_ns, &cpu), stream_engine_name(session->engine));
+    return view_end(view);
 }
 
 static struct profile_text program_of(const struct profile_process *process)
@@ -217,7 +167,8 @@ static int on_process(void *ctx, const struct profile_process *process)
     const char *wanted = view->options.process;
     struct profile_text program = program_of(process);
     view->pid = process->pid;
-    view->process_is_shown = !wanted || is_number(wanted, process->pid) || contains(program, wanted);
+    view->process_is_shown =
+        !wanted || is_number(wanted, process->pid) || view_contains(program, wanted);
     array_clear(&view->threads);
     arena_reset(&view->process_arena);
     const struct profile_text *exe = process->exe.size ? &process->exe : &process->comm;
@@ -226,13 +177,13 @@ static int on_process(void *ctx, const struct profile_process *process)
         return LAM_E_NOMEM;
     if (!view->process_is_shown || view->options.hides_processes || view->options.label)
         return LAM_OK;
-    begin(view, "process");
+    view_begin(view, "process");
     if (view->options.is_json) {
         process_json(view, process);
-        return end(view);
+        return view_end(view);
     }
     struct strbuf *line = &view->line;
-    put_time(line, process->start_ns);
+    view_put_time(line, process->start_ns);
     strbuf_addf(line, "  process %u  pid %u  parent %u  ", process->process, process->pid,
                 process->parent);
     if (process->sampled != PROFILE_SAMPLED_YES)
@@ -246,7 +197,7 @@ static int on_process(void *ctx, const struct profile_process *process)
         strbuf_add_printable(line, strbuf_text(&quoted), quoted.length);
         strbuf_free(&quoted);
     }
-    return end(view);
+    return view_end(view);
 }
 
 static void process_end_json(struct json_writer *json, const struct profile_process_end *ended)
@@ -280,7 +231,7 @@ static void process_end_json(struct json_writer *json, const struct profile_proc
 static void process_end_text(struct strbuf *line, const struct profile_process_end *ended)
 {
     struct unit_text cpu, tail;
-    put_time(line, ended->end_ns);
+    view_put_time(line, ended->end_ns);
     strbuf_addf(line, "  process %u ", ended->process);
     if (ended->running)
         strbuf_add(line, "still runs");
@@ -292,8 +243,8 @@ static void process_end_text(struct strbuf *line, const struct profile_process_e
         strbuf_addf(line, "exits with %d", ended->exit_code);
     else
         strbuf_add(line, "ends");
-    strbuf_addf(line, "  cpu %s  tail %s", duration(ended->cpu_ns, &cpu),
-                duration(ended->tail_cpu_ns, &tail));
+    strbuf_addf(line, "  cpu %s  tail %s", view_duration(ended->cpu_ns, &cpu),
+                view_duration(ended->tail_cpu_ns, &tail));
     if (ended->own.max_rss_bytes != PROFILE_UNKNOWN)
         strbuf_addf(line, "  peak %s", unit_bytes((double)ended->own.max_rss_bytes).text);
     for (unsigned i = 0; i < STREAM_LOSS_KINDS; i++) {
@@ -313,12 +264,12 @@ static int on_process_end(void *ctx, const struct profile_process_end *ended)
     struct view *view = ctx;
     if (!view->process_is_shown || view->options.hides_processes || view->options.label)
         return LAM_OK;
-    begin(view, "process_end");
+    view_begin(view, "process_end");
     if (view->options.is_json)
         process_end_json(&view->json, ended);
     else
         process_end_text(&view->line, ended);
-    return end(view);
+    return view_end(view);
 }
 
 static int on_notice(void *ctx, const struct profile_notice *notice)
@@ -326,18 +277,18 @@ static int on_notice(void *ctx, const struct profile_notice *notice)
     struct view *view = ctx;
     if (!view->process_is_shown || view->options.hides_processes || view->options.label)
         return LAM_OK;
-    begin(view, "notice");
+    view_begin(view, "notice");
     if (view->options.is_json) {
         json_member_u64(&view->json, "process", notice->process);
         json_member_i64(&view->json, "at_ns", notice->at_ns);
         json_member_str(&view->json, "notice", stream_notice_name(notice->kind));
         json_member_u64(&view->json, "value", notice->value);
     } else {
-        put_time(&view->line, notice->at_ns);
+        view_put_time(&view->line, notice->at_ns);
         strbuf_addf(&view->line, "  notice  %s (%llu)", stream_notice_text(notice->kind),
                     (unsigned long long)notice->value);
     }
-    return end(view);
+    return view_end(view);
 }
 
 /* ---- stacks ---- */
@@ -485,7 +436,7 @@ static void put_stack(struct view *view, uint32_t stack_id)
 
 /* ---- threads, samples, waits ---- */
 
-static struct view_thread *thread_of(struct view *view, uint32_t thread)
+struct view_thread *view_thread_of(struct view *view, uint32_t thread)
 {
     uint32_t at = thread - view->first_thread;
     return at < view->threads.count ? &view->threads.items[at] : NULL;
@@ -497,13 +448,15 @@ static int name_thread(struct view *view, struct view_thread *thread, struct pro
     thread->name = arena_strndup(&view->process_arena, name.bytes, name.size);
     if (view->options.cls)
         thread->fallback =
-            classifier_thread(view->options.cls, view->exe, name.size ? name.bytes : "", name.size, thread->tid == view->pid).fallback;
+            classifier_thread(view->options.cls, view->exe, name.size ? name.bytes : "", name.size,
+                              thread->tid == view->pid)
+                .fallback;
     thread->is_shown = view->process_is_shown &&
-                       (!wanted || is_number(wanted, thread->tid) || contains(name, wanted));
+                       (!wanted || is_number(wanted, thread->tid) || view_contains(name, wanted));
     return thread->name ? LAM_OK : LAM_E_NOMEM;
 }
 
-static void put_thread(const struct view *view, struct strbuf *line, const struct view_thread *thread)
+void view_put_thread(const struct view *view, struct strbuf *line, const struct view_thread *thread)
 {
     strbuf_addf(line, "  %u/%u ", view->pid, thread ? thread->tid : 0);
     if (thread)
@@ -512,11 +465,11 @@ static void put_thread(const struct view *view, struct strbuf *line, const struc
 
 static int show_thread(struct view *view, const char *type, uint32_t thread_id, int64_t at_ns)
 {
-    const struct view_thread *thread = thread_of(view, thread_id);
+    const struct view_thread *thread = view_thread_of(view, thread_id);
     if (!thread || !thread->is_shown || view->options.hides_threads || view->options.label ||
-        !in_time(view, at_ns, at_ns))
+        !view_in_time(view, at_ns, at_ns))
         return LAM_OK;
-    begin(view, type);
+    view_begin(view, type);
     if (view->options.is_json) {
         json_member_u64(&view->json, "thread", thread_id);
         json_member_u64(&view->json, "pid", view->pid);
@@ -524,12 +477,12 @@ static int show_thread(struct view *view, const char *type, uint32_t thread_id, 
         json_member_i64(&view->json, "at_ns", at_ns);
         json_member_str(&view->json, "name", thread->name);
     } else {
-        put_time(&view->line, at_ns);
-        put_thread(view, &view->line, thread);
+        view_put_time(&view->line, at_ns);
+        view_put_thread(view, &view->line, thread);
         strbuf_add(&view->line,
                    strcmp(type, "thread") == 0 ? "  thread begins" : "  thread has this name now");
     }
-    return end(view);
+    return view_end(view);
 }
 
 static int on_thread(void *ctx, const struct profile_thread *thread)
@@ -548,7 +501,7 @@ static int on_thread(void *ctx, const struct profile_thread *thread)
 static int on_thread_name(void *ctx, const struct profile_thread_name *name)
 {
     struct view *view = ctx;
-    struct view_thread *thread = thread_of(view, name->thread);
+    struct view_thread *thread = view_thread_of(view, name->thread);
     int rc = thread ? name_thread(view, thread, name->name) : LAM_OK;
     return rc < 0 ? rc : show_thread(view, "thread_name", name->thread, name->at_ns);
 }
@@ -556,11 +509,11 @@ static int on_thread_name(void *ctx, const struct profile_thread_name *name)
 static int on_thread_end(void *ctx, const struct profile_thread_end *ended)
 {
     struct view *view = ctx;
-    const struct view_thread *thread = thread_of(view, ended->thread);
+    const struct view_thread *thread = view_thread_of(view, ended->thread);
     if (!thread || !thread->is_shown || view->options.hides_threads || view->options.label ||
-        !in_time(view, ended->end_ns, ended->end_ns))
+        !view_in_time(view, ended->end_ns, ended->end_ns))
         return LAM_OK;
-    begin(view, "thread_end");
+    view_begin(view, "thread_end");
     if (view->options.is_json) {
         struct json_writer *json = &view->json;
         json_member_u64(json, "thread", ended->thread);
@@ -574,15 +527,15 @@ static int on_thread_end(void *ctx, const struct profile_thread_end *ended)
         json_member_u64(json, "samples", ended->samples);
         json_member_u64(json, "interrupts", ended->interrupts);
         json_member_bool(json, "at_process_end", ended->at_process_end);
-        return end(view);
+        return view_end(view);
     }
     struct unit_text cpu, waited;
-    put_time(&view->line, ended->end_ns);
-    put_thread(view, &view->line, thread);
+    view_put_time(&view->line, ended->end_ns);
+    view_put_thread(view, &view->line, thread);
     strbuf_addf(&view->line, "  thread ends  cpu %s  waited for a core %s  samples %u",
-                duration(ended->cpu_ns, &cpu), duration(ended->core_wait_ns, &waited),
+                view_duration(ended->cpu_ns, &cpu), view_duration(ended->core_wait_ns, &waited),
                 ended->samples);
-    return end(view);
+    return view_end(view);
 }
 
 static const struct {
@@ -640,18 +593,18 @@ static int put_phase(struct view *view, const struct profile_sample *sample,
 static int on_sample(void *ctx, const struct profile_sample *sample)
 {
     struct view *view = ctx;
-    const struct view_thread *thread = thread_of(view, sample->thread);
+    const struct view_thread *thread = view_thread_of(view, sample->thread);
     if (!thread || !thread->is_shown || view->options.hides_samples ||
-        !in_time(view, sample->at_ns, sample->at_ns) || !stack_matches(view, sample->stack))
+        !view_in_time(view, sample->at_ns, sample->at_ns) || !stack_matches(view, sample->stack))
         return LAM_OK;
-    begin(view, "sample");
+    view_begin(view, "sample");
     if (view->options.is_json) {
         sample_json(view, sample, thread);
     } else {
         struct unit_text cpu;
-        put_time(&view->line, sample->at_ns);
-        put_thread(view, &view->line, thread);
-        strbuf_addf(&view->line, "  sample %s", duration(sample->cpu_ns, &cpu));
+        view_put_time(&view->line, sample->at_ns);
+        view_put_thread(view, &view->line, thread);
+        strbuf_addf(&view->line, "  sample %s", view_duration(sample->cpu_ns, &cpu));
         for (unsigned i = 0; i < SAMPLE_FLAG_COUNT; i++) {
             if (sample->flags & sample_flags[i].flag)
                 strbuf_addf(&view->line, " %s", sample_flags[i].name);
@@ -660,18 +613,18 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
     if (view->options.cls && put_phase(view, sample, thread) < 0)
         return LAM_E_NOMEM;
     put_stack(view, sample->stack);
-    return end(view);
+    return view_end(view);
 }
 
 static int on_wait(void *ctx, const struct profile_wait *wait)
 {
     struct view *view = ctx;
-    const struct view_thread *thread = thread_of(view, wait->thread);
+    const struct view_thread *thread = view_thread_of(view, wait->thread);
     if (!thread || !thread->is_shown || view->options.hides_waits ||
-        !in_time(view, wait->start_ns, wait->start_ns + (int64_t)(wait->duration_ns >> 1)) ||
+        !view_in_time(view, wait->start_ns, wait->start_ns + (int64_t)(wait->duration_ns >> 1)) ||
         !stack_matches(view, wait->stack))
         return LAM_OK;
-    begin(view, "wait");
+    view_begin(view, "wait");
     if (view->options.is_json) {
         struct json_writer *json = &view->json;
         json_member_u64(json, "process", wait->process);
@@ -685,13 +638,13 @@ static int on_wait(void *ctx, const struct profile_wait *wait)
         json_member_str(json, "call", stream_wait_call_name(wait->call));
     } else {
         struct unit_text waited;
-        put_time(&view->line, wait->start_ns);
-        put_thread(view, &view->line, thread);
-        strbuf_addf(&view->line, "  wait %s %s in %s", duration(wait->duration_ns, &waited),
+        view_put_time(&view->line, wait->start_ns);
+        view_put_thread(view, &view->line, thread);
+        strbuf_addf(&view->line, "  wait %s %s in %s", view_duration(wait->duration_ns, &waited),
                     stream_wait_kind_name(wait->kind), stream_wait_call_name(wait->call));
     }
     put_stack(view, wait->stack);
-    return end(view);
+    return view_end(view);
 }
 
 static int on_session_end(void *ctx, const struct profile_session_end *ended)
@@ -699,7 +652,7 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
     struct view *view = ctx;
     if (view->options.hides_processes || view->options.label)
         return LAM_OK;
-    begin(view, "session_end");
+    view_begin(view, "session_end");
     if (view->options.is_json) {
         struct json_writer *json = &view->json;
         json_member_u64(json, "streams", ended->streams);
@@ -707,9 +660,14 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
         json_member_u64(json, "unreadable_streams", ended->unreadable_streams);
         json_member_u64(json, "lost_records", ended->lost_records);
         json_member_u64(json, "clamped_times", ended->clamped_times);
+        json_member_u64(json, "intervals", ended->intervals);
+        json_member_u64(json, "instants", ended->instants);
+        json_member_u64(json, "open_intervals", ended->open_intervals);
+        json_member_u64(json, "backward_intervals", ended->backward_intervals);
+        json_member_u64(json, "overlapping_intervals", ended->overlapping_intervals);
         json_known(json, "unidentified_cpu_ns", ended->unidentified_cpu_ns);
         json_member_str(json, "first_damage", ended->first_damage[0] ? ended->first_damage : NULL);
-        return end(view);
+        return view_end(view);
     }
     struct unit_text cpu;
     strbuf_addf(&view->line, "end  %llu streams", (unsigned long long)ended->streams);
@@ -720,8 +678,9 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
         strbuf_add_printable(&view->line, ended->first_damage, strlen(ended->first_damage));
     }
     strbuf_addf(&view->line, "  lost %llu  unidentified cpu %s",
-                (unsigned long long)ended->lost_records, duration(ended->unidentified_cpu_ns, &cpu));
-    return end(view);
+                (unsigned long long)ended->lost_records,
+                view_duration(ended->unidentified_cpu_ns, &cpu));
+    return view_end(view);
 }
 
 static const struct profile_sink_ops view_ops = {
@@ -734,6 +693,11 @@ static const struct profile_sink_ops view_ops = {
     .thread_name = on_thread_name,
     .sample = on_sample,
     .wait = on_wait,
+    .track = view_on_track,
+    .label = view_on_label,
+    .interval = view_on_interval,
+    .instant = view_on_instant,
+    .fold = view_on_fold,
     .thread_end = on_thread_end,
     .notice = on_notice,
     .process_end = on_process_end,
@@ -758,7 +722,8 @@ int write_view_open(struct view **view, const struct view_options *options, stru
 
 struct profile_sink write_view_sink(struct view *view)
 {
-    return (struct profile_sink){.ctx = view, .ops = &view_ops};
+    return (struct profile_sink){
+        .ctx = view, .ops = &view_ops, .wants = {.order = PROFILE_ORDER_START, .args = true}};
 }
 
 uint64_t write_view_found(const struct view *view)
@@ -776,6 +741,7 @@ void write_view_close(struct view **view)
     array_free(&(*view)->frames);
     array_free(&(*view)->stacks);
     array_free(&(*view)->threads);
+    array_free(&(*view)->labels);
     arena_free(&(*view)->arena);
     arena_free(&(*view)->process_arena);
     strbuf_free(&(*view)->line);

@@ -15,9 +15,12 @@
 struct view_options {
     bool is_json;
     bool hides_processes, hides_threads, hides_samples, hides_waits;
+    bool hides_intervals, hides_instants, hides_folds;
+    bool is_tree;        /* intervals are indented by their depth (text only) */
     const char *process; /* a pid, or part of the program's name; NULL: all */
     const char *thread;  /* a tid, or part of its name at the moment; NULL: all */
-    const char *label; /* part of a frame's name; NULL: all. Then only samples and waits are shown */
+    const char *label; /* part of a frame's name, or of an event's label; NULL: all. Then only samples, waits and events
+                          are shown */
     double from_s, to_s; /* NaN: open */
     uint32_t depth;      /* frames of a stack in text, innermost first; 0: all */
     bool hides_stacks;

@@ -3,8 +3,10 @@
 #include "base/json_write.h"
 #include "base/strbuf.h"
 #include "output/write_view.h"
+#include "reader/event_pages.h"
 #include "reader/stream_names.h"
 #include "reader/stream_walk.h"
+#include "reader/tree_nodes.h"
 
 struct raw {
     const struct stream_file *file;
@@ -116,6 +118,51 @@ static int put_header(struct raw *raw)
     return end(raw);
 }
 
+static void put_list(struct raw *raw, const char *name, struct stream_text words)
+{
+    if (raw->is_json)
+        json_member_array(&raw->json, name);
+    else
+        strbuf_addf(&raw->line, " %s=", name);
+    for (size_t i = 0; i + 4 <= words.size; i += 4) {
+        uint32_t word;
+        memcpy(&word, words.bytes + i, sizeof word);
+        word = raw->file->is_swapped ? __builtin_bswap32(word) : word;
+        if (raw->is_json)
+            json_put_u64(&raw->json, word);
+        else
+            strbuf_addf(&raw->line, "%s%u", i ? "," : "", word);
+    }
+    if (raw->is_json)
+        json_put_end(&raw->json);
+}
+
+/* The next size bytes of what follows the fixed part; fewer where the record is too short, which its reader counts. */
+static struct stream_text take(struct stream_text *tail, uint64_t size)
+{
+    size_t taken = size < tail->size ? (size_t)size : tail->size;
+    struct stream_text text = {tail->bytes, taken};
+    tail->bytes += taken;
+    tail->size -= taken;
+    return text;
+}
+
+/* The lists of numbers that some records of instrumented programs have. */
+static void put_lists(struct raw *raw, const struct stream_record_view *rec)
+{
+    struct stream_text tail = rec->tail;
+    uint64_t count = rec->body.names.count; /* the first word of all three */
+    if (rec->type == STREAM_REC_COMPOSED)
+        put_list(raw, "parts", take(&tail, count * 4));
+    if (rec->type == STREAM_REC_MAP)
+        put_list(raw, "pairs", take(&tail, count * 8));
+    if (rec->type == STREAM_REC_NAMES) {
+        put_list(raw, "ids", take(&tail, count * 4));
+        put_list(raw, "ends", take(&tail, count * 4));
+        put_bytes(raw, "text", take(&tail, rec->body.names.text_bytes));
+    }
+}
+
 static int put_record(struct raw *raw, const struct stream_page_ref *page,
                       const struct stream_record_view *rec)
 {
@@ -128,6 +175,8 @@ static int put_record(struct raw *raw, const struct stream_page_ref *page,
     put_u64(raw, "aux", rec->aux);
     if (rec->row)
         put_fields(raw, rec->row->fields, rec->row->field_count, &rec->body);
+    if (rec->row)
+        put_lists(raw, rec);
     for (uint32_t i = 0; rec->row && i < rec->row->text_count; i++) {
         const char *name = rec->row->texts[i].name;
         if (strcmp(name, "build_id") == 0)
@@ -201,6 +250,81 @@ static int put_nodes(struct raw *raw, struct stream_faults *faults)
     return rc;
 }
 
+/* A slot's fields: those of an event or of what is told about one, of a new base, or of more about the slot before. */
+static int put_slot(struct raw *raw, const struct event_page *page, uint32_t at, uint64_t *base)
+{
+    struct stream_slot slot = event_slot_load(&page->slots[at]);
+    uint32_t code = stream_slot_code(&slot);
+    if (code == STREAM_SLOT_NONE)
+        return LAM_OK;
+    bool is_more = code >= STREAM_SLOT_KIND && code < STREAM_SLOT_KIND_MIN;
+    begin(raw, "slot");
+    put_u64(raw, "offset", event_slot_offset(page->ref, at));
+    put_u64(raw, "lane", page->ref->thread);
+    put_u64(raw, "code", code);
+    put_name(raw, "slot", stream_slot_code_name(code));
+    put_u64(raw, "id", stream_slot_id(&slot));
+    if (code == STREAM_SLOT_BASE) {
+        *base = slot.rest;
+        put_u64(raw, "base", slot.rest);
+    } else if (is_more) {
+        put_u64(raw, "bits", slot.head >> STREAM_SLOT_TIME_SHIFT);
+        put_u64(raw, "value", slot.rest);
+    } else {
+        put_u64(raw, "time", *base + stream_slot_time(&slot));
+        put_u64(raw, "payload", stream_slot_payload(&slot));
+    }
+    return end(raw);
+}
+
+static int put_slots(struct raw *raw, struct stream_faults *faults)
+{
+    struct event_pages pages;
+    struct stream_page_span span = stream_pages_of_kind(raw->file, STREAM_PAGE_EVENTS);
+    event_pages_init(&pages, raw->file);
+    int rc = LAM_OK;
+    for (size_t i = span.first; rc >= 0 && i < span.end; i++) {
+        struct event_page page;
+        rc = event_pages_get(&pages, i, &page);
+        uint64_t base = page.ref->base_ticks;
+        for (uint32_t at = 0; rc > 0 && at < page.count; at++)
+            rc = put_slot(raw, &page, at, &base) < 0 ? LAM_E_NOMEM : 1;
+    }
+    stream_faults_merge(faults, &pages.faults);
+    event_pages_close(&pages);
+    return rc < 0 ? rc : LAM_OK;
+}
+
+static int put_tree_nodes(struct raw *raw, struct stream_faults *faults)
+{
+    struct tree_nodes nodes = {0};
+    struct stream_page_span span = stream_pages_of_kind(raw->file, STREAM_PAGE_TREE);
+    int rc = LAM_OK;
+    for (size_t page = span.first; rc >= 0 && page < span.end;) {
+        uint32_t lane = raw->file->pages.items[page].thread;
+        rc = tree_nodes_load(&nodes, raw->file, page, &page, faults);
+        for (size_t i = 0; rc >= 0 && i < nodes.count; i++) {
+            const struct stream_tree_node *node = &nodes.items[i];
+            if (!node->parent_plus_1)
+                continue;
+            begin(raw, "tree_node");
+            put_u64(raw, "lane", lane);
+            put_u64(raw, "number", i + 1);
+            put_u64(raw, "parent", node->parent_plus_1 - 1);
+            put_u64(raw, "id", node->id);
+            put_u64(raw, "kind", node->kind);
+            put_u64(raw, "node_type", node->type);
+            put_u64(raw, "count", node->count);
+            put_u64(raw, "total", node->total);
+            put_u64(raw, "self", node->self);
+            put_u64(raw, "untold", node->untold);
+            rc = end(raw);
+        }
+    }
+    array_free(&nodes);
+    return rc;
+}
+
 static int put_faults(struct raw *raw, const struct stream_faults *faults)
 {
     int rc = LAM_OK;
@@ -236,10 +360,16 @@ int write_view_raw(const char *path, bool is_json, struct byteout *out, struct l
     if (rc >= 0)
         rc = put_records(&raw, &walk, STREAM_PAGE_MODULES);
     if (rc >= 0)
+        rc = put_records(&raw, &walk, STREAM_PAGE_RECORDS);
+    if (rc >= 0)
         rc = put_all_samples(&raw, &walk);
     struct stream_faults faults = file->faults;
     if (rc >= 0)
         rc = put_nodes(&raw, &faults);
+    if (rc >= 0)
+        rc = put_slots(&raw, &faults);
+    if (rc >= 0)
+        rc = put_tree_nodes(&raw, &faults);
     stream_faults_merge(&faults, &walk.faults);
     if (rc >= 0)
         rc = put_faults(&raw, &faults);
