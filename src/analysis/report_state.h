@@ -40,8 +40,8 @@ struct report_state {
     LAM_ARRAY(uint32_t) thread_of;
     LAM_ARRAY(struct thread_state) thread_states;
     LAM_ARRAY(struct sample_group) groups;
-    struct map group_ids; /* hash of (process, role, cgu) → group; checked */
-    struct map cell_ids;  /* group and bucket → cell */
+    struct map group_ids;     /* hash of (process, role, cgu) → group; checked */
+    struct map cell_ids;      /* group and bucket → cell */
     struct map wait_cell_ids; /* process and bucket → wait cell */
     int64_t first_sampled_ns, last_sample_ns;
     bool has_sampled, has_sample;

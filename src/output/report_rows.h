@@ -9,7 +9,7 @@ struct report_view {
     uint32_t top;         /* units and processes shown; 0: all */
     double percent_above; /* of phases and units; 0: all */
     bool by_unit, by_phase, by_role;
-    bool by_detail; /* phases with their details */
+    bool by_detail;   /* phases with their details */
     const char *unit; /* glob or part of a unit's title: only these; NULL */
     /* Of the events of instrumented programs; NULL: there are none. */
     const struct labels *labels;

@@ -301,6 +301,54 @@ static void no_rules_at_all_claim_nothing(void **unused)
     classifier_close(&cls);
 }
 
+static void explains_who_decided_and_who_would(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *stack[4];
+        const char *decided, *runner_up, *detail;
+    } rows[] = {
+        {{"main", "x"}, NULL, NULL, NULL},
+        {{"main", "out_parse", "query_a"}, "out_parse", "query_a", NULL},
+        {{"main", "out_parse", "inner_mc"}, "inner_mc", "out_parse", "inner_mc"},
+        {{"main", "inner_opt", "inner_mc"}, "inner_mc", "inner_opt", "inner_mc"},
+        {{"main", "inner_opt", "det_a"}, "inner_opt", NULL, "det_a"},
+        {{"main", "inner_opt", "leaf"}, "leaf", "inner_opt", NULL},
+    };
+    struct classifier *cls = open_rules(rules);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint32_t classes[4];
+        size_t count = 0;
+        for (; count < 4 && rows[i].stack[count]; count++) {
+            struct classifier_name name = {rows[i].stack[count], strlen(rows[i].stack[count])};
+            assert_int_equal(classifier_frame(cls, 0, &name, 1, &classes[count]), LAM_OK);
+        }
+        struct classifier_reason why = classifier_explain(cls, classes, count, 0);
+        const struct marker *got[] = {why.decided, why.runner_up, why.detail};
+        const char *wanted[] = {rows[i].decided, rows[i].runner_up, rows[i].detail};
+        for (size_t k = 0; k < 3; k++)
+            if ((got[k] == NULL) != (wanted[k] == NULL) ||
+                (got[k] && strcmp(got[k]->pattern, wanted[k]) != 0))
+                fail_msg("row %zu, %zu: %s", i, k, got[k] ? got[k]->pattern : "none");
+    }
+    classifier_close(&cls);
+}
+
+static void main_threads_have_lines_of_their_own(void **unused)
+{
+    (void)unused;
+    struct classifier *cls = open_rules("thread rustc serial  module=*/rustc\n"
+                                        "thread *     process module=*/rustc main\n"
+                                        "role   process process startup - module=*/rustc\n");
+    struct classifier_thread main_thread = classifier_thread(cls, "/x/rustc", "rustc", 5, true);
+    assert_int_equal(main_thread.role, ROLE_PROCESS);
+    assert_int_not_equal(main_thread.fallback, 0);
+    struct classifier_thread other = classifier_thread(cls, "/x/rustc", "rustc", 5, false);
+    assert_int_equal(other.role, ROLE_SERIAL);
+    assert_int_equal(other.fallback, 0);
+    classifier_close(&cls);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +357,8 @@ int main(void)
         cmocka_unit_test(a_later_file_breaks_a_tie),
         cmocka_unit_test(agrees_with_its_plain_twin),
         cmocka_unit_test(no_rules_at_all_claim_nothing),
+        cmocka_unit_test(explains_who_decided_and_who_would),
+        cmocka_unit_test(main_threads_have_lines_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
