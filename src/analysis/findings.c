@@ -44,11 +44,31 @@ static int find_failure(struct draft *draft)
                      report->session.exit_code));
 }
 
+/* Thread-seconds that the command's threads waited for a core, and ran. */
+static void sum_core_waits(const struct report *report, uint64_t *waited_ns, uint64_t *ran_ns)
+{
+    *waited_ns = *ran_ns = 0;
+    array_each(&report->processes, process)
+    {
+        *waited_ns += process->ledger.core_wait_ns;
+        *ran_ns += process->ledger.run_ns;
+    }
+}
+
+/* Threads waited long for a core while the command did not fill them. */
+static bool others_had_the_cores(const struct report *report)
+{
+    uint64_t waited, ran;
+    sum_core_waits(report, &waited, &ran);
+    return report->cores_used < 0.6 * report->session.cores && report_seconds(waited) >= 1 &&
+           waited >= ran / 2;
+}
+
 static int find_serial_tail(struct draft *draft)
 {
     struct report *report = draft->report;
     double tail = report_seconds(report->tail_ns);
-    if (report->session.cores < 2 || report->tail_ns < 1000000000 ||
+    if (report->session.cores < 2 || others_had_the_cores(report) || report->tail_ns < 1000000000 ||
         !(tail >= 0.1 * elapsed_s(report)))
         return LAM_OK;
     const char *who = "";
@@ -97,18 +117,14 @@ static int find_cores(struct draft *draft)
 {
     struct report *report = draft->report;
     uint32_t cores = report->session.cores;
-    uint64_t waited = 0, ran = 0;
-    array_each(&report->processes, process)
-    {
-        waited += process->ledger.core_wait_ns;
-        ran += process->ledger.run_ns;
-    }
+    uint64_t waited, ran;
+    sum_core_waits(report, &waited, &ran);
     double seconds = report_seconds(waited);
     bool is_idle = cores >= 2 && report->cores_used < 0.6 * cores;
     bool is_crowded = seconds >= 1 && waited >= ran / 2;
-    struct unit_text used = unit_number(report->cores_used, 1), wait = unit_seconds(seconds);
+    struct unit_text used = unit_cores(report->cores_used), wait = unit_seconds(seconds);
     struct report_finding finding = {"core_wait", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT};
-    if (is_idle && is_crowded)
+    if (cores >= 2 && others_had_the_cores(report))
         return add(
             draft, finding,
             arena_printf(&report->arena,
@@ -190,6 +206,9 @@ static int find_short_span(struct draft *draft)
                             unit_seconds(span).text, unit_seconds(all).text));
 }
 
+/* A handful of samples of a command that was over at once says nothing of its programs. */
+enum { SAMPLES_THAT_SPEAK = 50 };
+
 static int find_stripped(struct draft *draft)
 {
     struct report *report = draft->report;
@@ -200,13 +219,17 @@ static int find_stripped(struct draft *draft)
         if (module->path && is_worse)
             worst = module;
     }
-    if (!worst || report->coverage.samples == 0)
+    if (!worst || report->coverage.samples < SAMPLES_THAT_SPEAK)
         return LAM_OK;
     double share =
         (double)report->coverage.samples_without_symbols / (double)report->coverage.samples;
     struct report_amount segments[SEGMENT_COUNT];
     report_by_segment(report, REPORT_NO_UNIT, segments);
-    bool is_blind = segments[SEGMENT_UNKNOWN].cpu_ns * 10 > report->total.cpu_ns;
+    double unknown = report->total.cpu_ns
+                         ? (double)segments[SEGMENT_UNKNOWN].cpu_ns / (double)report->total.cpu_ns
+                         : 0;
+    /* Where most of what is unknown lies in programs with symbols, these are not the reason. */
+    bool is_blind = unknown > 0.1 && share >= unknown / 2;
     if (share < (is_blind ? 0.05 : 0.2))
         return LAM_OK;
     enum report_severity severity = is_blind ? REPORT_WARNING : REPORT_NOTE;
@@ -228,8 +251,9 @@ static int find_unknown(struct draft *draft)
     report_by_segment(report, REPORT_NO_UNIT, segments);
     double unknown = report_seconds(segments[SEGMENT_UNKNOWN].cpu_ns),
            all = report_seconds(report->total.cpu_ns);
-    bool is_explained = report->coverage.samples_without_symbols * 20 > report->coverage.samples;
-    if (!(unknown > 0.1 * all) || is_explained)
+    double blind = (double)report->coverage.samples_without_symbols;
+    bool is_explained = blind * all >= unknown / 2 * (double)report->coverage.samples;
+    if (!(unknown > 0.1 * all) || is_explained || report->coverage.samples < SAMPLES_THAT_SPEAK)
         return LAM_OK;
     return add(draft, (struct report_finding){"unknown", REPORT_NOTE, NULL, unknown, REPORT_NO_UNIT},
                arena_printf(&report->arena,

@@ -173,7 +173,9 @@ static int on_process(void *ctx, const struct profile_process *source)
         return rc;
     if (!process.title) {
         const char *name = path_name(process.exe);
-        process.title = *name ? name : copy_bytes(report, source->comm);
+        process.title = *name               ? name
+                        : source->comm.size ? copy_bytes(report, source->comm)
+                                            : "(unknown)";
     }
     if (source->process >= state->process_of.count)
         rc = array_resize(&state->process_of, (size_t)source->process + 1);

@@ -380,6 +380,44 @@ static void says_what_was_not_sampled(void **unused)
     close_feed(&feed);
 }
 
+/* One thread that waited for a core for twice as long as it ran: what it says of the command's own parallelism is nothing. */
+static void other_programs_had_the_machine(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    open_feed(&feed);
+    push_session(&feed, 6000, 2000, 2);
+    push_stacks(&feed);
+    push_process(&feed, 1, "/usr/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+    push_thread(&feed, 1, 1, 7001, "rustc", 0);
+    push_samples(&feed, 1, 1, 2, 0, 2000);
+    push_thread_end(&feed, 1, 6000, 2000, 4000);
+    push_process_end(&feed, 1, 6000, 2000, 0);
+    finish_feed(&feed);
+    const struct report_finding *waits = finding(feed.report, "core_wait");
+    assert_non_null(waits);
+    assert_non_null(strstr(waits->text, "other programs had the machine"));
+    assert_null(finding(feed.report, "serial_tail"));
+    close_feed(&feed);
+}
+
+/* A command that is over at once has few samples, and they say nothing of where they lie. */
+static void a_handful_of_samples_names_nobody(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    open_feed(&feed);
+    push_session(&feed, 40, 40, 1);
+    push_stacks(&feed);
+    push_process(&feed, 1, "/usr/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+    push_thread(&feed, 1, 1, 7001, "rustc", 0);
+    push_samples(&feed, 1, 1, UNRESOLVED, 0, 40);
+    finish_feed(&feed);
+    assert_null(finding(feed.report, "no_symbols"));
+    assert_null(finding(feed.report, "unknown"));
+    close_feed(&feed);
+}
+
 static void a_stripped_toolchain_is_named(void **unused)
 {
     (void)unused;
@@ -472,6 +510,8 @@ int main(void)
         cmocka_unit_test(ledgers_close),
         cmocka_unit_test(the_serial_tail_and_its_worker_are_found),
         cmocka_unit_test(says_what_was_not_sampled),
+        cmocka_unit_test(other_programs_had_the_machine),
+        cmocka_unit_test(a_handful_of_samples_names_nobody),
         cmocka_unit_test(a_stripped_toolchain_is_named),
         cmocka_unit_test(files_that_cannot_be_read_are_named),
         cmocka_unit_test(what_is_not_known_stays_so),

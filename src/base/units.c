@@ -134,6 +134,13 @@ struct unit_text unit_number(double value, int decimals)
     return group_digits(plain.text, rest.text);
 }
 
+struct unit_text unit_cores(double cores)
+{
+    if (cores > 0 && cores < 0.005)
+        return format("<0.01");
+    return unit_number(cores, cores > 0 && cores < 0.095 ? 2 : 1);
+}
+
 struct unit_text unit_percent(double share)
 {
     double percent = share * 100;

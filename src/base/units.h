@@ -33,6 +33,9 @@ struct unit_text unit_percent_signed(double share);
 /* 1,234 with `decimals` digits behind the point. */
 struct unit_text unit_number(double value, int decimals);
 
+/* Cores kept busy: 1.6, 0.04, <0.01 for what is above 0. */
+struct unit_text unit_cores(double cores);
+
 /* "2026-11-29 22:48:54" local time from seconds since 1970. */
 struct unit_text unit_date(int64_t unix_seconds);
 

@@ -86,6 +86,12 @@ static void counts(void **state)
     assert_string_equal(unit_number(-1234.25, 2).text, "-1,234.25");
     assert_string_equal(unit_number((double)NAN, 2).text, "-");
     assert_string_equal(unit_number(12.3456, 9).text, "12.345600000");
+    assert_string_equal(unit_cores(1.64).text, "1.6");
+    assert_string_equal(unit_cores(0.1).text, "0.1");
+    assert_string_equal(unit_cores(0.042).text, "0.04");
+    assert_string_equal(unit_cores(0.001).text, "<0.01");
+    assert_string_equal(unit_cores(0).text, "0.0");
+    assert_string_equal(unit_cores((double)NAN).text, "-");
 }
 
 static void percents(void **state)

@@ -149,8 +149,7 @@ void record_summary_print(const struct record_summary *summary, const struct rec
     double elapsed = (double)outcome->elapsed_ns * 1e-9,
            charged = (double)outcome->charged_cpu_ns * 1e-9;
     launcher_say("%s wall, %s CPU, %s cores used", unit_seconds(elapsed).text,
-                 unit_seconds(charged).text,
-                 unit_number(elapsed > 0 ? charged / elapsed : 0, 1).text);
+                 unit_seconds(charged).text, unit_cores(elapsed > 0 ? charged / elapsed : 0).text);
     if (summary->is_read) {
         add_samples(&samples, summary, outcome);
         add_processes(&processes, summary);

@@ -29,7 +29,7 @@ static int write_facts(const struct report *report, struct strbuf *out)
     }
     fact(&table, "CPU", unit_seconds(report_seconds(report_used_ns(report))).text);
     strbuf_clear(&text);
-    strbuf_addf(&text, "%s of %u", unit_number(report->cores_used, 1).text, report->session.cores);
+    strbuf_addf(&text, "%s of %u", unit_cores(report->cores_used).text, report->session.cores);
     fact(&table, "cores used", strbuf_text(&text));
     fact(&table, "coverage", unit_percent(cov->ratio).text);
     strbuf_clear(&text);

@@ -111,7 +111,7 @@ static void write_time_facts(struct writer *w)
         fact(&facts, "CPU", STYLE_BOLD, unit_seconds(report_seconds(report_used_ns(report))).text);
     struct strbuf text = {0};
     if (session->cores > 0) {
-        strbuf_addf(&text, "%s of %u", unit_number(report->cores_used, 1).text, session->cores);
+        strbuf_addf(&text, "%s of %u", unit_cores(report->cores_used).text, session->cores);
         fact(&facts, "cores used", STYLE_PLAIN, strbuf_text(&text));
         strbuf_clear(&text);
     }
@@ -164,6 +164,8 @@ static void write_coverage_facts(struct writer *w)
 static void write_rest_facts(struct writer *w)
 {
     const struct report_coverage *cov = &w->report->coverage;
+    uint64_t least_ns =
+        report_used_ns(w->report) / 1000; /* of it nothing is to be seen in the shares */
     const struct {
         const char *label;
         uint64_t ns;
@@ -175,7 +177,7 @@ static void write_rest_facts(struct writer *w)
                  {"still running", cov->running_ns - cov->running_seen_ns}};
     struct facts facts = {.w = w};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if (parts[i].ns == 0 || parts[i].ns == PROFILE_UNKNOWN)
+        if (parts[i].ns == 0 || parts[i].ns == PROFILE_UNKNOWN || parts[i].ns < least_ns)
             continue;
         if (facts.column == 0)
             fact(&facts, "", STYLE_DIM, "not in it:");
@@ -327,7 +329,7 @@ static void process_columns(const struct writer *w, struct table *table, const c
     table_column(table, what, TABLE_LEFT, 44);
     table_column(table, "CPU", TABLE_RIGHT, 0);
     table_column(table, "wall", TABLE_RIGHT, 0);
-    table_column(table, "peak", TABLE_RIGHT, 0);
+    table_column(table, "memory", TABLE_RIGHT, 0);
     table_column(table, w->report->session.rate_hz ? "most of it" : "", TABLE_LEFT, 0);
 }
 
