@@ -85,6 +85,21 @@ def test_poll_sees_the_tree():
     check(info["poll"]["passes"] >= len(rows) and info["poll"]["cpu_ns"] > 0, "what the poll cost is told")
 
 
+def test_pid_namespace():
+    # Inside, every process has another number than the launcher and its parents outside know: it is one process all the same.
+    inside = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if os.geteuid() or subprocess.run([*inside, "true"], capture_output=True).returncode:
+        raise Skip("no pid namespaces here")
+    done = record(*inside, "sh", "-c", "sh -c 'sleep 0.3; exit 4' & sleep 0.4; wait; exit 5", options=["-q"])
+    equal(done.returncode, 5, done.stderr)
+    inner = {entry["inner_pid"] for entry in complete()["seen"] if "inner_pid" in entry}
+    check(1 in inner, f"the poll knows the inner numbers: {inner}")
+    found = json.loads(subprocess.run([LAMELLA, "report", "--format", "json", "r.lamella"], capture_output=True).stdout)
+    told = [(os.path.basename(entry["exe"]), entry["sampled"]) for entry in found["processes"]]
+    check(all(sampled for _, sampled in told), told)
+    equal(sorted(name for name, _ in told if name != "dash"), ["sleep", "sleep", "unshare"], "each process once")
+
+
 def test_nested():
     if os.environ.get("LAMELLA_SANITIZE"):
         raise Skip("a sanitized lamella is left alone by the agent")

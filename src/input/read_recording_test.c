@@ -479,6 +479,43 @@ static void the_command_alone(void **state)
     place_close(&place);
 }
 
+/* unshare forks into a new pid namespace: the child calls itself 1, as does its stream, and its own child 2. The launcher and
+ * unshare know other numbers, and every process is there once. */
+static void another_pid_namespace(void **state)
+{
+    (void)state;
+    struct place place;
+    place_open(&place);
+    struct make *outer = begin(100, 50, 0, "unshare");
+    make_spawn(outer, 1, STREAM_SPAWN_FORK, AT(10), 207, 0, STREAM_UNSAMPLED_NO, "", "", 0, 0);
+    make_child_exit(outer, 1, AT(91), 207, 3 << 8, 60 * MS);
+    make_process_end(outer, STREAM_END_EXIT, AT(92), 1 * MS, 60 * MS, 3);
+    place_add(&place, outer);
+    struct make *init = begin(1, 0, 11, "sh");
+    make_header(init)->kernel_start = 77;
+    make_child_exit(init, 1, AT(80), 2, 0, 50 * MS);
+    make_process_end(init, STREAM_END_EXIT, AT(90), 10 * MS, 50 * MS, 3);
+    place_add(&place, init);
+    struct make *child = begin(2, 1, 20, "burn");
+    make_header(child)->kernel_start = 77;
+    make_process_end(child, STREAM_END_EXIT, AT(79), 50 * MS, 0, 0);
+    place_add(&place, child);
+    place_session(&place,
+                  SESSION_HEAD "\"charged_cpu_ns\":61000000,\"seen\":["
+                               "{\"pid\":207,\"ppid\":100,\"inner_pid\":1,\"kernel_start\":77,"
+                               "\"first_ns\":12000000,\"last_ns\":85000000,\"cpu_ns\":10000000},"
+                               "{\"pid\":208,\"ppid\":207,\"inner_pid\":2,\"kernel_start\":77,"
+                               "\"first_ns\":22000000,\"last_ns\":75000000,\"cpu_ns\":40000000}]}");
+    assert_int_equal(place_read(&place, NULL), LAM_OK);
+    has(&place, "process 2 pid 1 parent 1 previous 0");
+    has(&place, "process_end 2 at 90000000 code 3 signal 0 how 1 running 0 cpu=10000000");
+    has(&place, "process 3 pid 2 parent 2 previous 0");
+    has(&place, "process_end 3 at 79000000 code 0 signal 0 how 1 running 0 cpu=50000000");
+    has_not(&place, "process 4 ");
+    has(&place, "unidentified=0");
+    place_close(&place);
+}
+
 /* Programs without a stream: spawned, exec'ed into, seen only as an exit, seen only in /proc; the last has a child of ours. */
 static void programs_without_a_stream(void **state)
 {
@@ -906,6 +943,7 @@ int main(void)
         cmocka_unit_test(exec_chain_and_usage),
         cmocka_unit_test(programs_without_a_stream),
         cmocka_unit_test(a_driver_that_is_killed),
+        cmocka_unit_test(another_pid_namespace),
         cmocka_unit_test(the_command_alone),
         cmocka_unit_test(recycled_pid),
         cmocka_unit_test(epochs_and_merging),

@@ -15,6 +15,7 @@ struct linker {
     struct recording *rec;
     struct map by_pid;  /* pid → newest life + 1 */
     struct map by_life; /* pid and kernel start → life + 1 */
+    struct map inner; /* pid as the launcher's namespace has it → the newest of session.seen that has another within + 1 */
 };
 
 static struct image *image_at(const struct linker *link, uint32_t index)
@@ -35,6 +36,33 @@ static uint64_t life_key(uint32_t pid, uint64_t kernel_start)
 static uint32_t newest_of_pid(const struct linker *link, uint32_t pid)
 {
     return (uint32_t)map_get_or(&link->by_pid, pid, 0) - 1;
+}
+
+static uint32_t exact_life(const struct linker *link, uint32_t pid, uint64_t kernel_start)
+{
+    uint32_t index = (uint32_t)map_get_or(&link->by_life, life_key(pid, kernel_start), 0) - 1;
+    if (!kernel_start || index == NO_INDEX)
+        return NO_INDEX;
+    const struct life *life = life_at(link, index);
+    return life->pid == pid && life->kernel_start == kernel_start ? index : NO_INDEX;
+}
+
+/* The process that the outside calls pid, and that calls itself otherwise. */
+static uint32_t inner_life(const struct linker *link, uint32_t pid)
+{
+    uint64_t at = map_get_or(&link->inner, pid, 0);
+    const struct session_seen *seen = at ? &link->rec->session.seen.items[at - 1] : NULL;
+    return seen ? exact_life(link, seen->inner_pid, seen->kernel_start) : NO_INDEX;
+}
+
+static int note_inner(struct linker *link)
+{
+    const struct session_json *session = &link->rec->session;
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && i < session->seen.count; i++)
+        if (session->seen.items[i].inner_pid)
+            rc = map_put(&link->inner, session->seen.items[i].pid, i + 1);
+    return rc;
 }
 
 /* A life with its first image. */
@@ -80,13 +108,8 @@ static int compare_starts(const void *left, const void *right)
 /* The life that an image goes on: the same kernel process, seen before. */
 static uint32_t life_of_stream(const struct linker *link, const struct image *image)
 {
-    if (image->kernel_start) {
-        uint64_t index = map_get_or(&link->by_life, life_key(image->pid, image->kernel_start), 0);
-        struct life *life = index ? life_at(link, (uint32_t)index - 1) : NULL;
-        return life && life->pid == image->pid && life->kernel_start == image->kernel_start
-                   ? (uint32_t)index - 1
-                   : NO_INDEX;
-    }
+    if (image->kernel_start)
+        return exact_life(link, image->pid, image->kernel_start);
     /* Without the kernel's word (no /proc there) only an exec that was announced joins two images. */
     uint32_t index = newest_of_pid(link, image->pid);
     if (index == NO_INDEX)
@@ -331,6 +354,10 @@ static uint32_t spawned_life(const struct linker *link, const struct spawned *sp
     uint32_t own_life = image_at(link, teller)->life;
     /* A program that is left alone has no stream; only what a fork began may have one. */
     bool has_stream = spawned->kind == STREAM_SPAWN_FORK || spawned->why_not == STREAM_UNSAMPLED_NO;
+    uint32_t inner = inner_life(link, spawned->child_pid);
+    if (inner != NO_INDEX && !life_at(link, inner)->is_claimed &&
+        distance(life_at(link, inner)->start_ns, spawned->at_ns) <= SLACK_NS)
+        return inner;
     for (uint32_t i = newest_of_pid(link, spawned->child_pid); i != NO_INDEX;
          i = life_at(link, i)->next_of_pid) {
         const struct life *life = life_at(link, i);
@@ -373,7 +400,10 @@ static int on_spawn(struct linker *link, const struct told *told)
 static uint32_t ended_life(const struct linker *link, uint32_t pid, uint64_t kernel_start,
                            int64_t at_ns)
 {
-    uint32_t best = NO_INDEX;
+    uint32_t best = NO_INDEX, inner = inner_life(link, pid);
+    if (inner != NO_INDEX && !life_at(link, inner)->has_exit &&
+        life_at(link, inner)->start_ns <= at_ns + SLACK_NS)
+        return inner;
     for (uint32_t i = newest_of_pid(link, pid); i != NO_INDEX; i = life_at(link, i)->next_of_pid) {
         const struct life *life = life_at(link, i);
         if (life->has_exit || life->start_ns > at_ns + SLACK_NS)
@@ -472,11 +502,13 @@ static int hear_others(struct linker *link)
 
 static uint32_t seen_life(const struct linker *link, const struct session_seen *seen)
 {
-    uint64_t exact = seen->kernel_start
-                         ? map_get_or(&link->by_life, life_key(seen->pid, seen->kernel_start), 0)
-                         : 0;
-    if (exact)
-        return (uint32_t)exact - 1;
+    uint32_t exact = NO_INDEX;
+    if (seen->inner_pid)
+        exact = exact_life(link, seen->inner_pid, seen->kernel_start);
+    if (exact == NO_INDEX)
+        exact = exact_life(link, seen->pid, seen->kernel_start);
+    if (exact != NO_INDEX)
+        return exact;
     for (uint32_t i = newest_of_pid(link, seen->pid); i != NO_INDEX;
          i = life_at(link, i)->next_of_pid) {
         const struct life *life = life_at(link, i);
@@ -609,7 +641,9 @@ static void link_parents(const struct linker *link)
 int recording_link(struct recording *rec, struct lam_error *err)
 {
     struct linker link = {.rec = rec};
-    int rc = join_streams(&link);
+    int rc = note_inner(&link);
+    if (rc >= 0)
+        rc = join_streams(&link);
     if (rc >= 0)
         rc = add_execs(&link);
     if (rc >= 0)
@@ -622,5 +656,6 @@ int recording_link(struct recording *rec, struct lam_error *err)
     }
     map_free(&link.by_pid);
     map_free(&link.by_life);
+    map_free(&link.inner);
     return rc < 0 ? lam_error_set(err, rc, "%s: out of memory", rec->path) : LAM_OK;
 }

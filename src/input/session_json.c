@@ -225,6 +225,7 @@ static int read_reaped(struct loader *loader, void *target)
 static const struct member seen_members[] = {
     SEEN("pid", MEMBER_U32, pid),
     SEEN("ppid", MEMBER_U32, ppid),
+    SEEN("inner_pid", MEMBER_U32, inner_pid),
     SEEN("kernel_start", MEMBER_U64, kernel_start),
     SEEN("comm", MEMBER_TEXTS, comm),
     SEEN("exe", MEMBER_TEXT, exe),

@@ -32,6 +32,7 @@ struct session_reaped {
 
 struct session_seen {
     uint32_t pid, ppid;
+    uint32_t inner_pid; /* in a pid namespace of its own; 0 */
     uint64_t kernel_start;
     struct session_texts comm;
     const char *exe;

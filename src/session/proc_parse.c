@@ -136,22 +136,46 @@ int proc_parse_pressure(const char *text, size_t length, uint64_t *total_us)
     return LAM_OK;
 }
 
-int proc_parse_meminfo(const char *text, size_t length, const char *key, uint64_t *bytes)
+/* What follows "KEY:" in a line that begins with it, up to the line's end; NULL when there is no such line. */
+static const char *value_of(const char *text, size_t length, const char *key, const char **stop)
 {
     size_t key_bytes = strlen(key);
     const char *end = text + length;
-    for (const char *line = text; line && line < end;) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        size_t line_bytes = (size_t)((stop ? stop : end) - line);
-        if (line_bytes > key_bytes && memcmp(line, key, key_bytes) == 0 && line[key_bytes] == ':') {
-            struct scan scan = {line + key_bytes + 1, line + line_bytes, false};
-            uint64_t kib = next_number(&scan);
-            if (scan.bad || kib > UINT64_MAX / 1024)
-                return LAM_E_CORRUPT;
-            *bytes = kib * 1024;
-            return LAM_OK;
-        }
-        line = stop ? stop + 1 : NULL;
+    for (const char *line = text; line < end; line = *stop + 1) {
+        *stop = memchr(line, '\n', (size_t)(end - line));
+        *stop = *stop ? *stop : end;
+        if ((size_t)(*stop - line) > key_bytes && memcmp(line, key, key_bytes) == 0 &&
+            line[key_bytes] == ':')
+            return line + key_bytes + 1;
     }
-    return LAM_E_NOTFOUND;
+    return NULL;
+}
+
+int proc_parse_inner_pid(const char *text, size_t length, uint32_t *pid)
+{
+    const char *stop, *value = value_of(text, length, "NSpid", &stop);
+    if (!value)
+        return LAM_E_NOTFOUND;
+    const char *last = stop;
+    while (last > value && last[-1] != '\t' && last[-1] != ' ')
+        last--;
+    struct scan scan = {last, stop, false};
+    uint64_t number = next_number(&scan);
+    if (scan.bad || number > INT32_MAX)
+        return LAM_E_CORRUPT;
+    *pid = (uint32_t)number;
+    return LAM_OK;
+}
+
+int proc_parse_meminfo(const char *text, size_t length, const char *key, uint64_t *bytes)
+{
+    const char *stop, *value = value_of(text, length, key, &stop);
+    if (!value)
+        return LAM_E_NOTFOUND;
+    struct scan scan = {value, stop, false};
+    uint64_t kib = next_number(&scan);
+    if (scan.bad || kib > UINT64_MAX / 1024)
+        return LAM_E_CORRUPT;
+    *bytes = kib * 1024;
+    return LAM_OK;
 }

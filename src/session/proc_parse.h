@@ -40,4 +40,7 @@ int proc_parse_pressure(const char *text, size_t length, uint64_t *total_us);
 /* A line "KEY value kB" of /proc/meminfo, in bytes. */
 int proc_parse_meminfo(const char *text, size_t length, const char *key, uint64_t *bytes);
 
+/* The last number in the line "NSpid:" of /proc/PID/status: the process's number in its own pid namespace. */
+int proc_parse_inner_pid(const char *text, size_t length, uint32_t *pid);
+
 #endif

@@ -57,6 +57,31 @@ static void stat_fields(void **state)
     }
 }
 
+static void inner_pids(void **state)
+{
+    static const struct {
+        const char *text;
+        int code;
+        uint32_t pid;
+    } rows[] = {
+        {"Name:\tsh\nNSpid:\t4711\t17\t1\nNSpgid:\t4711\t17\t1\n", LAM_OK, 1},
+        {"NSpid:\t4711\n", LAM_OK, 4711},
+        {"NSpid:\t47", LAM_OK, 47}, /* cut */
+        {"Name:\tNSpid:\t5\nPid:\t3\n", LAM_E_NOTFOUND, 0},
+        {"NSpid:\t\n", LAM_E_CORRUPT, 0},
+        {"NSpid:\tx\n", LAM_E_CORRUPT, 0},
+        {"NSpid:\t99999999999\n", LAM_E_CORRUPT, 0},
+        {"", LAM_E_NOTFOUND, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint32_t pid = 0;
+        assert_int_equal(proc_parse_inner_pid(rows[i].text, strlen(rows[i].text), &pid),
+                         rows[i].code);
+        assert_int_equal(pid, rows[i].pid);
+    }
+}
+
 /* Every cut of a good line is refused or reads the same numbers, and nothing is read beyond the cut. */
 static void stat_cut_anywhere(void **state)
 {
@@ -126,9 +151,10 @@ static void meminfo(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stat_fields),       cmocka_unit_test(stat_cut_anywhere),
-        cmocka_unit_test(long_comm_is_cut),  cmocka_unit_test(cpu_line),
-        cmocka_unit_test(load_and_pressure), cmocka_unit_test(meminfo),
+        cmocka_unit_test(stat_fields),       cmocka_unit_test(inner_pids),
+        cmocka_unit_test(stat_cut_anywhere), cmocka_unit_test(long_comm_is_cut),
+        cmocka_unit_test(cpu_line),          cmocka_unit_test(load_and_pressure),
+        cmocka_unit_test(meminfo),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

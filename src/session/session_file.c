@@ -197,6 +197,8 @@ static void put_seen_process(struct json_writer *json, const struct session_fact
     json_put_object(json);
     json_member_u64(json, "pid", seen->pid);
     json_member_u64(json, "ppid", seen->ppid);
+    if (seen->inner_pid)
+        json_member_u64(json, "inner_pid", seen->inner_pid);
     json_member_u64(json, "kernel_start", seen->kernel_start);
     json_member_array(json, "comm");
     array_each(&seen->names, name)

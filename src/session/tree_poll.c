@@ -21,6 +21,8 @@ enum {
     ROWS_MAX = 20000, /* then every two rows become one, and the interval doubles */
     SEEN_MAX = 200000,
     ARGV_MAX = 4096,
+    STATUS_MAX = 4096,
+    NAMESPACE_BYTES = 32, /* "pid:[4026531836]" */
     RECHECK_PASSES =
         64, /* strangers are looked at again so often: their number may have gone to one of ours */
 };
@@ -51,6 +53,7 @@ struct tree_poll {
     DIR *proc;
     int files[FILE_COUNT];
     uint64_t tick_ns, page_bytes;
+    char namespace[NAMESPACE_BYTES]; /* the launcher's, of pids */
     uint32_t pass;
     struct map known;          /* by pid */
     struct pid_list pids;      /* met in this pass */
@@ -78,6 +81,16 @@ static struct known unpack(uint64_t word)
     return (struct known){(uint32_t)(word >> 32), (uint32_t)word};
 }
 
+/* False when it cannot be read, which leaves name empty. */
+static bool read_namespace(const char *process, char name[NAMESPACE_BYTES])
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%s/ns/pid", process);
+    ssize_t length = readlink(link, name, NAMESPACE_BYTES - 1);
+    name[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
 int tree_poll_open(struct tree_poll **out, pid_t launcher, uint64_t start_mono_ns,
                    struct lam_error *err)
 {
@@ -93,6 +106,7 @@ int tree_poll_open(struct tree_poll **out, pid_t launcher, uint64_t start_mono_n
     poll->tick_ns = 1000000000u / (uint64_t)(hz > 0 ? hz : 100);
     poll->page_bytes = (uint64_t)(page > 0 ? page : 4096);
     poll->proc = opendir("/proc");
+    read_namespace("self", poll->namespace);
     for (int i = 0; i < FILE_COUNT; i++)
         poll->files[i] = open(file_names[i], O_RDONLY | O_CLOEXEC); /* -1: its columns stay empty */
     *out = poll;
@@ -177,6 +191,18 @@ static void note_program(struct seen_process *seen)
     }
 }
 
+/* A process in another pid namespace calls itself by another number, and so do its stream and its children. */
+static void note_inner_pid(const struct tree_poll *poll, struct seen_process *seen)
+{
+    char digits[16], namespace[NAMESPACE_BYTES], text[STATUS_MAX];
+    snprintf(digits, sizeof digits, "%u", seen->pid);
+    if (!read_namespace(digits, namespace) || strcmp(namespace, poll->namespace) == 0)
+        return;
+    ssize_t length = read_proc(seen->pid, "status", text, sizeof text);
+    if (length > 0)
+        (void)proc_parse_inner_pid(text, (size_t)length, &seen->inner_pid);
+}
+
 static void note_stat(struct tree_poll *poll, struct seen_process *seen,
                       const struct proc_stat *stat, int64_t now_ns)
 {
@@ -219,6 +245,7 @@ static uint32_t add_member(struct tree_poll *poll, const struct proc_stat *stat,
     seen->ppid = stat->ppid;
     seen->kernel_start = stat->kernel_start;
     seen->first_ns = now_ns;
+    note_inner_pid(poll, seen);
     note_stat(poll, seen, stat, now_ns);
     return (uint32_t)poll->seen.count;
 }

@@ -20,6 +20,7 @@ struct seen_name {
 
 struct seen_process {
     uint32_t pid, ppid; /* parent at the first look */
+    uint32_t inner_pid; /* its own, where it lives in another pid namespace than the launcher; 0 */
     uint64_t kernel_start;
     LAM_ARRAY(struct seen_name) names; /* in order */
     char *exe;                         /* NULL: could not be read */
