@@ -263,8 +263,8 @@ static int check(struct export_settings *set, struct lam_error *err)
     bool is_flamegraph;
     if (set->format < 0)
         return lam_error_set(
-            err, LAM_E_USAGE,
-            "--to is missing: chrome, perfetto, firefox, speedscope, pprof, folded or flamegraph");
+            err,
+            LAM_E_USAGE, "--to is missing: chrome, perfetto, firefox, speedscope, pprof, folded, flamegraph or mm_profdata");
     set->to = &export_formats[set->format];
     is_flamegraph = strcmp(set->to->name, "flamegraph") == 0;
     if (!is_flamegraph && (set->against || set->is_inverted))
@@ -311,8 +311,9 @@ static int run_export(struct export_settings *set, struct lam_error *err)
 
 int cmd_export(int argc, char **argv)
 {
-    static const char *const formats[] = {"chrome", "perfetto", "firefox",    "speedscope",
-                                          "pprof",  "folded",   "flamegraph", NULL};
+    static const char *const formats[] = {"chrome",     "perfetto",    "firefox",
+                                          "speedscope", "pprof",       "folded",
+                                          "flamegraph", "mm_profdata", NULL};
     static const char *const values[] = {"auto", "intervals", "samples", NULL};
     struct export_settings set = {.format = -1, .output = "-"};
     const struct option_row rows[] = {

@@ -9,6 +9,7 @@
 #include "output/write_folded.h"
 #include "output/write_perfetto.h"
 #include "output/write_pprof.h"
+#include "output/write_profdata.h"
 #include "output/write_speedscope.h"
 
 #define MEMBERS(NAME)                                                                          \
@@ -60,6 +61,12 @@ const struct export_format export_formats[] = {
      .holds = "names of the input, of programs, functions and events",
      .holds_redacted = "names of programs, functions and events",
      MEMBERS(flamegraph)},
+    {.name = "mm_profdata",
+     .suffix = ".mm_profdata",
+     .is_binary = true,
+     .holds = "command line, names of events, and their arguments",
+     .holds_redacted = "names of events",
+     MEMBERS(profdata)},
     {0},
 };
 

@@ -8,6 +8,8 @@ static bool is_excluded(enum safe_text kind, uint32_t code)
 {
     if (kind == SAFE_UTF8)
         return code == 0; /* readers in C end there */
+    if (kind == SAFE_PROFDATA)
+        return code == 0x7f || (code < 0x20 && !(code >= '\t' && code <= '\r' && code != '\v'));
     if (code < 0x20 || code == 0x7f || (code & 0xfffe) == 0xfffe)
         return true;
     if (kind == SAFE_XML)

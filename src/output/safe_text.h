@@ -14,6 +14,7 @@ enum safe_text {
     SAFE_UTF8, /* valid UTF-8, any character: protocol buffers */
     SAFE_XML, /* and no character that XML 1.0 excludes, no line break or tab; &, <, > and quotes become entities */
     SAFE_FOLDED, /* valid UTF-8 without control characters and semicolons */
+    SAFE_PROFDATA, /* valid UTF-8 without control characters other than white space: what .mm_profdata can hold */
 };
 
 void safe_text_add(struct strbuf *buf, enum safe_text kind, const char *text, size_t length);
