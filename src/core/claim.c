@@ -71,7 +71,7 @@ int claim_restore(struct claim_file *file, uint64_t offset, const void *content,
     return sys_is_error(map) ? (int)(intptr_t)map : 0;
 }
 
-int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void **map)
+int claim_offset(struct claim_file *file, uint32_t size, uint64_t *offset)
 {
     if (!is_same_file(file) && open_again(file) < 0)
         return -EBADF;
@@ -80,8 +80,33 @@ int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void
     uint64_t seen = __atomic_load_n(file->cursor, __ATOMIC_RELAXED);
     if ((file->max_bytes && seen + size > file->max_bytes) || past_file_limit(seen + size))
         return -EFBIG;
-    uint64_t at = __atomic_fetch_add(file->cursor, size, __ATOMIC_RELAXED);
-    int rc = reserve(file->fd, at, size);
+    *offset = __atomic_fetch_add(file->cursor, size, __ATOMIC_RELAXED);
+    return 0;
+}
+
+int claim_write(const struct claim_file *file, uint64_t offset, const void *bytes, uint64_t size)
+{
+    const uint8_t *at = bytes;
+    while (size) {
+        long wrote = sys_call4(SYS_pwrite64, file->fd, at, size, offset);
+        if (wrote == -EINTR)
+            continue;
+        if (wrote <= 0)
+            return wrote < 0 ? (int)wrote : -EIO;
+        at += wrote;
+        offset += (uint64_t)wrote;
+        size -= (uint64_t)wrote;
+    }
+    return 0;
+}
+
+int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void **map)
+{
+    uint64_t at;
+    int rc = claim_offset(file, size, &at);
+    if (rc < 0)
+        return rc;
+    rc = reserve(file->fd, at, size);
     if (rc < 0)
         return rc;
     void *at_map =

@@ -28,6 +28,12 @@ struct claim_file {
  *              cannot be opened again; any other negative errno */
 int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void **map);
 
+/* Claims `size` bytes that will be written by claim_write() and not mapped. Returns 0 or as claim_stretch. */
+int claim_offset(struct claim_file *file, uint32_t size, uint64_t *offset);
+
+/* Writes at an offset that was claimed. Returns 0 or a negative errno, with some of it written. */
+int claim_write(const struct claim_file *file, uint64_t offset, const void *bytes, uint64_t size);
+
 /* Puts a stretch back that was mapped at `at` and has vanished because somebody truncated the file: reserved, filled with
  * `content`, and only then mapped again, since others may be waiting to read it.
  * Returns 0, or a negative errno as claim_stretch with the mapping unchanged. */

@@ -102,8 +102,8 @@ static int read_in_user_mode(const struct perf_event_mmap_page *page, uint64_t *
         uint64_t value = __builtin_ia32_rdpmc((int)index - 1);
         uint32_t unused = 64u - page->pmc_width;
         *out = (uint64_t)page->offset + (uint64_t)((int64_t)(value << unused) >> unused);
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    } while (page->lock != seen);
+        __asm__ volatile("" ::: "memory"); /* this processor keeps loads in order */
+    } while (__atomic_load_n(&page->lock, __ATOMIC_RELAXED) != seen);
     return 1;
 }
 #else

@@ -79,6 +79,44 @@ static uint32_t turn_hand(struct lam_recorder *rec)
     return UINT32_MAX;
 }
 
+uint32_t flight_take_place(struct lam_recorder *rec, uint32_t size, uint64_t *offset)
+{
+    /* Pages of other sizes are from the beginnings of lanes. They are as old, and are given up: 252 KiB a lane at most. */
+    for (;;) {
+        uint32_t entry = turn_hand(rec);
+        if (entry == UINT32_MAX)
+            return entry;
+        *offset = rec->flight[entry].offset;
+        if (rec->flight[entry].size == size)
+            return entry;
+        static const uint8_t kind_void = STREAM_PAGE_VOID;
+        claim_write(&rec->stream.file, *offset + offsetof(struct stream_page, kind), &kind_void, 1);
+        if (rec->stream.header)
+            __atomic_fetch_add(&rec->stream.header->counts[STREAM_COUNT_RECYCLED_PAGES], 1,
+                               __ATOMIC_RELAXED);
+    }
+}
+
+void flight_give_place(struct lam_recorder *rec, uint32_t entry, uint64_t offset, uint32_t size,
+                       int is_written)
+{
+    if (entry != UINT32_MAX) {
+        __atomic_store_n(&rec->flight[entry].state, FLIGHT_LEFT, __ATOMIC_RELEASE);
+        if (is_written && rec->stream.header)
+            __atomic_fetch_add(&rec->stream.header->counts[STREAM_COUNT_RECYCLED_PAGES], 1,
+                               __ATOMIC_RELAXED);
+        return;
+    }
+    if (!is_written)
+        return;
+    entry = __atomic_fetch_add(&rec->flight_count, 1, __ATOMIC_RELAXED);
+    if (entry >= rec->flight_capacity)
+        return;
+    rec->flight[entry].offset = offset;
+    rec->flight[entry].size = size;
+    __atomic_store_n(&rec->flight[entry].state, FLIGHT_LEFT, __ATOMIC_RELEASE);
+}
+
 struct stream_page *flight_take_page(struct lane *lane, struct stream_page *fields)
 {
     struct lam_recorder *rec = lane->rec;

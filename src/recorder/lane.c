@@ -49,7 +49,6 @@ static void leave_page(struct lane *lane)
 {
     if (!lane->page)
         return;
-    flight_leave_page(lane);
     struct old_page left = {(void *)lane->page, lane->size}; // NOLINT(performance-no-int-to-ptr)
     lane->next = lane->limit = 0;
     lane->page = 0;
@@ -124,18 +123,9 @@ static struct stream_page *claim_page(struct lane *lane, uint32_t size, uint64_t
     return NULL;
 }
 
-static int next_page(struct lane *lane, uint32_t need, uint64_t base)
+/* The lane writes to `page` from now on. */
+static void begin_page(struct lane *lane, struct stream_page *page, uint64_t base)
 {
-    if (lane->retry_ticks && clock_ticks(lane->rec->stream.use_counter) < lane->retry_ticks)
-        return -1;
-    uint32_t size = lane->next_size ? lane->next_size : (uint32_t)STREAM_PAGE_MIN;
-    need += 3 * (uint32_t)sizeof(struct stream_slot); /* owner, track, base */
-    while (size < STREAM_PAGE_MAX && size - STREAM_PAGE_HEADER_BYTES < need)
-        size *= 2;
-    struct stream_page *page = claim_page(lane, size, base);
-    if (!page)
-        return -1;
-    leave_page(lane);
     lane->retry_ticks = 0;
     lane->size = page->size_bytes;
     lane->next_size = lane->size < STREAM_PAGE_MAX ? lane->size * 2 : lane->size;
@@ -148,6 +138,68 @@ static int next_page(struct lane *lane, uint32_t need, uint64_t base)
     lane->next = lane->page + STREAM_PAGE_HEADER_BYTES;
     put_owner(lane);
     lane->limit = lane->page + lane->size;
+}
+
+/* Where a copy of the lane's page goes: a new place, or the oldest page of a flight recorder. */
+static int place_of_copy(struct lane *lane, uint64_t *offset, uint32_t *entry)
+{
+    struct lam_recorder *rec = lane->rec;
+    int rc =
+        has_budget(rec, lane->size) ? claim_offset(&rec->stream.file, lane->size, offset) : -EFBIG;
+    *entry = UINT32_MAX;
+    if (rc == -EFBIG && rec->mode == LAM_MODE_FLIGHT) {
+        *entry = flight_take_place(rec, lane->size, offset);
+        rc = *entry == UINT32_MAX ? -EFBIG : 0;
+    }
+    return rc;
+}
+
+/* A page of the full size is not left for another: it is copied to its place in the file, which costs the kernel a third of
+ * mapping a new one, and used again. After a kill there are, at worst, both: the same page twice, of which readers drop one. */
+static int turn_over(struct lane *lane, uint64_t base)
+{
+    struct lam_recorder *rec = lane->rec;
+    struct stream_page *page = (struct stream_page *)lane->page; // NOLINT(performance-no-int-to-ptr)
+    uint64_t offset = 0;
+    uint32_t entry;
+    int rc = place_of_copy(lane, &offset, &entry);
+    if (rc == 0)
+        rc = stream_copy_page(&rec->stream, page, offset, entry != UINT32_MAX);
+    if (rec->mode == LAM_MODE_FLIGHT)
+        flight_give_place(rec, entry, offset, lane->size, rc == 0);
+    if (rc < 0) {
+        lane->loss = (uint32_t)stream_loss_of(rc);
+        lane->retry_ticks = clock_ticks(rec->stream.use_counter) + rec->time_every / 64;
+        return -1;
+    }
+    lane->next = lane->limit = 0;
+    /* release: void before the first slot is gone, and all of them gone before it is a page of events again. */
+    __atomic_store_n(&page->kind, STREAM_PAGE_VOID, __ATOMIC_RELEASE);
+    __builtin_memset(page + 1, 0, lane->size - sizeof *page);
+    page->base_ticks = base;
+    page->sequence = lane->sequence;
+    page->tid = lane->tid;
+    __atomic_store_n(&page->kind, STREAM_PAGE_EVENTS, __ATOMIC_RELEASE);
+    begin_page(lane, page, base);
+    return 0;
+}
+
+static int next_page(struct lane *lane, uint32_t need, uint64_t base)
+{
+    if (lane->retry_ticks && clock_ticks(lane->rec->stream.use_counter) < lane->retry_ticks)
+        return -1;
+    /* While a handler's event is being stored on top of another, that one may still write to the old page. */
+    if (lane->page && lane->size == STREAM_PAGE_MAX && lane->busy <= 1 && need < STREAM_PAGE_MAX / 2)
+        return turn_over(lane, base);
+    uint32_t size = lane->next_size ? lane->next_size : (uint32_t)STREAM_PAGE_MIN;
+    need += 3 * (uint32_t)sizeof(struct stream_slot); /* owner, track, base */
+    while (size < STREAM_PAGE_MAX && size - STREAM_PAGE_HEADER_BYTES < need)
+        size *= 2;
+    struct stream_page *page = claim_page(lane, size, base);
+    if (!page)
+        return -1;
+    leave_page(lane);
+    begin_page(lane, page, base);
     /* A recycled page may be smaller than what is asked for. */
     return lane->limit - lane->next >= need - 3 * sizeof(struct stream_slot) ? 0 : -1;
 }

@@ -280,6 +280,11 @@ int filter_passes(const char *filter, const char *name);
 int flight_init(struct lam_recorder *rec);
 void flight_note_page(struct lane *lane, uint64_t offset, uint32_t size);
 void flight_leave_page(struct lane *lane);
+/* The place of the oldest page that nobody writes to, if it has this size: its entry; UINT32_MAX: none. */
+uint32_t flight_take_place(struct lam_recorder *rec, uint32_t size, uint64_t *offset);
+/* A copy was written there, or not; entry UINT32_MAX: a new place. */
+void flight_give_place(struct lam_recorder *rec, uint32_t entry, uint64_t offset, uint32_t size,
+                       int is_written);
 /* Begins, as `fields` say but for its size, the oldest page that nobody writes to. NULL: there is none. */
 struct stream_page *flight_take_page(struct lane *lane, struct stream_page *fields);
 

@@ -227,6 +227,26 @@ struct stream_page *stream_claim_page(struct stream *stream, uint32_t kind, uint
     return page;
 }
 
+int stream_copy_page(struct stream *stream, const struct stream_page *page, uint64_t offset,
+                     int is_over_old)
+{
+    const struct claim_file *file = &stream->file;
+    struct stream_page header = *page;
+    header.self_offset = offset;
+    int rc;
+    if (is_over_old) {
+        header.kind = STREAM_PAGE_VOID;
+        rc = claim_write(file, offset, &header, sizeof header);
+    } else {
+        /* First the end, so that the file is never shorter than what was claimed. */
+        rc = claim_write(file, offset + page->size_bytes - 1, "", 1);
+    }
+    if (rc == 0)
+        rc = claim_write(file, offset + sizeof header, page + 1, page->size_bytes - sizeof header);
+    header.kind = page->kind;
+    return rc == 0 ? claim_write(file, offset, &header, sizeof header) : rc;
+}
+
 void stream_abandon_pages(struct stream *stream)
 {
     __atomic_fetch_add(&stream->torn, 1, __ATOMIC_RELAXED);

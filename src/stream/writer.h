@@ -73,6 +73,11 @@ struct stream_page *stream_claim_page_as(struct stream *stream, const struct str
 /* Writes the header of a page that is mapped at `page` and empty, the magic last. */
 void stream_begin_page(struct stream_page *page, const struct stream_page *fields);
 
+/* Writes a copy of a whole page at an offset that was claimed for it, the header last; a kill in the middle leaves a page that
+ * never began, or, over an old one, a void one. Returns 0 or a negative errno. */
+int stream_copy_page(struct stream *stream, const struct stream_page *page, uint64_t offset,
+                     int is_over_old);
+
 /* Which loss a negative errno is. */
 enum stream_loss stream_loss_of(int rc);
 
