@@ -68,6 +68,17 @@ static int write_out(const struct compare *compare, const struct diff_settings *
     return rc;
 }
 
+static int read_input(struct run_matrix *matrix, const char *input, uint32_t side,
+                      struct classifier *cls, struct lam_error *err)
+{
+    struct run_damage damage;
+    int rc = read_run(matrix, input, side, cls, &damage, err);
+    if (rc == LAM_OK && damage.damaged > 0)
+        launcher_say("warning: %s: not all of it could be read%s%s", input,
+                     damage.first[0] ? ": " : "", damage.first);
+    return rc;
+}
+
 /* 1 when --fail-above says so. */
 static int run_diff(struct diff_settings *set, struct lam_error *err)
 {
@@ -79,7 +90,7 @@ static int run_diff(struct diff_settings *set, struct lam_error *err)
     int rc = classifier_open(&cls, &options, err);
     for (uint32_t side = 0; side < COMPARE_SIDES; side++)
         for (size_t i = 0; rc == LAM_OK && i < set->inputs[side].count; i++)
-            rc = read_run(&matrix, set->inputs[side].items[i], side, cls, NULL, err);
+            rc = read_input(&matrix, set->inputs[side].items[i], side, cls, err);
     struct compare_options compare_options = {.metric = (enum run_metric)set->metric,
                                               .exclude = set->exclude.items,
                                               .exclude_count = set->exclude.count};

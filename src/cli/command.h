@@ -13,6 +13,7 @@ struct lam_command {
 
 int cmd_report(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
+int cmd_aggregate(int argc, char **argv);
 int cmd_view(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_export(int argc, char **argv);

@@ -13,6 +13,7 @@ static const struct lam_command commands[] = {
     {"record", "run a command and record where its time goes", cmd_record},
     {"report", "say where the time of a recording went", cmd_report},
     {"diff", "say what changed between two runs, or two sets of them", cmd_diff},
+    {"aggregate", "say how much many runs of the same work vary", cmd_aggregate},
     {"view", "print the samples, waits and processes of a recording", cmd_view},
     {"export", "write it in the format of another tool", cmd_export},
     {"probe", "break a recording down to the stacks that no marker claims", cmd_probe},

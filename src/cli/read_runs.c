@@ -1,8 +1,9 @@
 #include "cli/read_runs.h"
 
+#include <string.h>
+
 #include "base/file.h"
 #include "cli/read_report.h"
-#include "input/input_kind.h"
 
 static int read_stored(struct run_matrix *matrix, const char *input, struct lam_error *err)
 {
@@ -14,13 +15,21 @@ static int read_stored(struct run_matrix *matrix, const char *input, struct lam_
     return rc;
 }
 
+static void note_damage(struct run_damage *damage, const struct profile_session_end *end)
+{
+    damage->files = end->streams;
+    damage->damaged = end->damaged_streams + end->unreadable_streams;
+    memcpy(damage->first, end->first_damage, sizeof damage->first);
+}
+
 static int read_events(struct run_matrix *matrix, const char *input, struct classifier *cls,
-                       const struct profile_sink *also, struct lam_error *err)
+                       struct run_damage *damage, struct lam_error *err)
 {
     struct report_reading reading = {0};
-    struct report_reading_options options = {.cls = cls, .also = also};
+    struct report_reading_options options = {.cls = cls};
     int rc = report_reading_open(&reading, &input, 1, &options, err);
     if (rc == LAM_OK) {
+        note_damage(damage, &reading.report->end);
         rc = run_matrix_add_report(matrix, reading.report, reading.labels);
         if (rc < 0)
             lam_error_set(err, rc, "%s: %s", input, lam_code_text(rc));
@@ -30,9 +39,10 @@ static int read_events(struct run_matrix *matrix, const char *input, struct clas
 }
 
 int read_run(struct run_matrix *matrix, const char *input, uint32_t side, struct classifier *cls,
-             const struct profile_sink *also, struct lam_error *err)
+             struct run_damage *damage, struct lam_error *err)
 {
     enum input_kind kind;
+    *damage = (struct run_damage){.files = 1};
     int rc = input_kind_of(input, &kind, err);
     if (rc < 0)
         return rc;
@@ -40,7 +50,7 @@ int read_run(struct run_matrix *matrix, const char *input, uint32_t side, struct
     if (rc < 0)
         return lam_error_set(err, rc, "%s: %s", input, lam_code_text(rc));
     rc = kind == INPUT_REPORT_JSON ? read_stored(matrix, input, err)
-                                   : read_events(matrix, input, cls, also, err);
+                                   : read_events(matrix, input, cls, damage, err);
     if (rc < 0)
         run_matrix_drop(matrix);
     return rc;

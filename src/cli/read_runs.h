@@ -3,11 +3,17 @@
 #define LAMELLA_CLI_READ_RUNS_H
 
 #include "analysis/run_matrix.h"
+#include "input/input_kind.h"
+
+/* What of an input could not be read. */
+struct run_damage {
+    uint64_t files, damaged; /* read; of them and beside them, not or not as a whole */
+    char first[256];         /* which, where, what */
+};
 
 /* Reads one input (a recording, a self-profile, a directory of self-profiles as one, a stored report) as a run of the given
- * side. also, which may be NULL, takes its events as well (a stored report has none). After a failure the matrix is as it was
- * before. */
+ * side. After a failure the matrix is as it was before. */
 int read_run(struct run_matrix *matrix, const char *input, uint32_t side, struct classifier *cls,
-             const struct profile_sink *also, struct lam_error *err);
+             struct run_damage *damage, struct lam_error *err);
 
 #endif
