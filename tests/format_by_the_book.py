@@ -22,7 +22,7 @@ HEADER = [
     (8, "I", "byte_order"), (12, "H", "version_major"), (14, "H", "version_minor"), (16, "H", "arch"), (18, "B", "producer"),
     (19, "B", "clock"), (20, "I", "flags"), (24, "Q", "tick_rate_hz"), (32, "Q", "start_ticks"), (40, "Q", "start_mono_ns"),
     (48, "Q", "start_wall_ns"), (56, "I", "pid"), (60, "I", "ppid"), (64, "Q", "kernel_start"), (72, "Q", "session_id"),
-    (128, "Q", "next_offset"), (192, "8Q", "lost"), (256, "8Q", "damage"),
+    (80, "6Q", "counts"), (128, "Q", "next_offset"), (136, "B", "measure"), (192, "8Q", "lost"), (256, "8Q", "damage"),
 ]
 PAGE = [
     (0, "I", "magic"), (4, "B", "kind"), (8, "I", "size_bytes"), (12, "I", "thread"), (16, "Q", "self_offset"),
@@ -31,6 +31,8 @@ PAGE = [
 MAGIC = bytes([0x89, 0x4C, 0x41, 0x4D, 0x0D, 0x0A, 0x1A, 0x0A])
 RAW, PACKED = 0x3147504C, 0x3150504C
 META, SAMPLES, STACKS, MODULES, VOID = 1, 2, 3, 4, 5
+EVENTS, RECORD_PAGES, TREE = 16, 17, 18
+WIDTHS = {SAMPLES: 16, STACKS: 12, EVENTS: 16, TREE: 48}
 
 # ---- section 4: records: name, aux in words, fields (offsets in the record), size of head and fixed part, texts ----
 
@@ -69,7 +71,19 @@ RECORDS = {
                     (62, "H", "flags")], 64, [("path", "path_bytes"), ("build_id", "build_id_bytes")]),
     13: ("EPOCH", [(8, "Q", "ticks")], 16, []),
     14: ("NOTICE", [(8, "Q", "ticks"), (16, "Q", "value")], 24, []),
+    32: ("STRING", [(8, "I", "total_bytes"), (12, "I", "offset"), (16, "I", "piece_bytes")], 24, [("piece", "piece_bytes")]),
+    33: ("COMPOSED", [(8, "I", "count"), (12, "I", "flags")], 16, []),
+    34: ("KIND", [(8, "I", "name"), (12, "I", "label"), (16, "I", "space"), (20, "I", "weight"), (24, "I", "flags")], 32, []),
+    35: ("NAMES", [(8, "I", "count"), (12, "I", "text_bytes")], 16, []),
+    36: ("MAP", [(8, "I", "count")], 16, []),
+    37: ("TRACK", [(8, "Q", "ticks"), (16, "I", "name")], 24, []),
+    38: ("COUNTER", [(8, "I", "name"), (12, "I", "measure")], 16, []),
+    39: ("POLICY", [(8, "Q", "ticks"), (16, "Q", "threshold"), (24, "Q", "auto_bytes"), (32, "Q", "tree_bytes"),
+                    (40, "I", "one_in"), (44, "I", "thread")], 48, []),
+    40: ("SETTINGS", [(8, "I", "text_bytes")], 16, [("text", "text_bytes")]),
 }
+# Section 13: lists behind the fixed part: (name, how many u32 a count).
+LISTS = {33: [("parts", 1)], 35: [("ids", 1), ("ends", 1)], 36: [("pairs", 2)]}
 
 
 def unpack(order, fields, data, at=0):
@@ -135,7 +149,7 @@ def pages_of(data, order, header):
         if page["magic"] != RAW or page["self_offset"] != at or size % 4096 or not 4096 <= size <= 262144:
             at += 4096
             continue
-        if page["kind"] in (META, SAMPLES, STACKS, MODULES):
+        if page["kind"] in (META, SAMPLES, STACKS, MODULES, EVENTS, RECORD_PAGES, TREE):
             found.append((page, data[at + 64:at + size]))
         at += size
     if not packed:
@@ -144,7 +158,7 @@ def pages_of(data, order, header):
     for page in found:
         body = whole[start:start + page["used_bytes"]]
         start += page["used_bytes"]
-        width = {SAMPLES: 16, STACKS: 12}.get(page["kind"])
+        width = WIDTHS.get(page["kind"])
         if width and header["flags"] & 8:
             count = len(body) // width
             body = bytes(body[k * count + i] for i in range(count) for k in range(width)) + body[count * width:]
@@ -167,6 +181,12 @@ def records(order, page, body):
             _, fields, start, texts = RECORDS[kind]
             row.update(unpack(order, fields, body, at))
             start += at
+            for name, words in LISTS.get(kind, []):
+                count = row["count"] * words
+                row[name] = list(struct.unpack_from(f"{order}{count}I", body, start))
+                start += 4 * count
+            if kind == 35:
+                row["text"] = as_text(body[start:start + row["text_bytes"]])
             for name, length in texts:
                 length = row[length]
                 text = body[start:start + length]
@@ -209,6 +229,43 @@ def nodes(order, chunks):
         first += chunk_nodes(chunk)
 
 
+SLOTS = {1: "owner", 2: "base", 3: "end", 4: "pause", 5: "resume", 6: "track_switch", 7: "track_end", 8: "fold", 16: "kind",
+         17: "arg", 18: "text", 19: "value", 20: "self", 21: "counter", 22: "count", 23: "total"}
+
+
+def slots(order, writer_pages):
+    for page, body in writer_pages:
+        base = page["base_ticks"]
+        for at in range(0, len(body) - 15, 16):
+            head, rest = struct.unpack_from(order + "QQ", body, at)
+            code = head >> 32 & 0xFF
+            if code == 0:
+                continue
+            row = {"type": "slot", "offset": page["self_offset"] + 64 + at, "lane": page["thread"], "code": code,
+                   "slot": "event" if code >= 32 else SLOTS.get(code, "?"), "id": head & 0xFFFFFFFF}
+            if code == 2:
+                base = row["base"] = rest
+            elif 16 <= code < 32:
+                row.update(bits=head >> 40, value=rest)
+            else:
+                row.update(time=base + (head >> 40 | (rest & 0xFFFF) << 24) & 0xFFFFFFFFFFFFFFFF, payload=rest >> 16)
+            yield row
+
+
+def tree_nodes(order, writer_pages):
+    bodies = {page["sequence"]: (page, body) for page, body in writer_pages}
+    first = 1
+    for number in range(max(bodies, default=-1) + 1):
+        size = min(4096 << number, 262144) if number < 6 else 262144
+        page, body = bodies.get(number, ({}, b""))
+        for index in range(len(body) // 48):
+            parent, ident, kind, what, count, total, own, untold = struct.unpack_from(order + "4I4Q", body, index * 48)
+            if parent:
+                yield {"type": "tree_node", "lane": page["thread"], "number": first + index, "parent": parent - 1, "id": ident,
+                       "kind": kind, "node_type": what, "count": count, "total": total, "self": own, "untold": untold}
+        first += (size - 64) // 48
+
+
 def read(path):
     with open(path, "rb") as file:
         data = file.read()
@@ -222,13 +279,16 @@ def read(path):
         pages.setdefault((page["kind"], 0 if page["kind"] == STACKS else page["thread"]), []).append((page, body))
     for writer in pages.values():
         writer.sort(key=lambda item: item[0]["sequence"])
-    for kind in (META, MODULES):
+    for kind in (META, MODULES, RECORD_PAGES):
         for key in sorted(key for key in pages if key[0] == kind):
             for page, body in pages[key]:
                 rows.extend(records(order, page, body))
     for key in sorted(key for key in pages if key[0] == SAMPLES):
         rows.extend(samples(order, pages[key]))
     rows.extend(nodes(order, pages.get((STACKS, 0), [])))
+    for kind, reader in ((EVENTS, slots), (TREE, tree_nodes)):
+        for key in sorted(key for key in pages if key[0] == kind):
+            rows.extend(reader(order, pages[key]))
     return rows
 
 
@@ -242,7 +302,8 @@ class Writer:
         self.put(0, HEADER, {"byte_order": 0x01020304, "version_major": 1, "version_minor": 3, "arch": 183, "producer": 2,
                              "clock": 2, "flags": 2, "tick_rate_hz": 10**9, "start_ticks": 2**62 + 5, "start_mono_ns": 77,
                              "start_wall_ns": 1700000000 * 10**9, "pid": 4_000_000, "ppid": 3, "kernel_start": 123456789,
-                             "session_id": 0xFEDCBA9876543210, "next_offset": 4096, "lost": [1, 2, 3, 4, 5, 0, 0, 0],
+                             "session_id": 0xFEDCBA9876543210, "counts": [9, 8, 7, 6, 5, 4], "measure": 2,
+                             "next_offset": 4096, "lost": [1, 2, 3, 4, 5, 0, 0, 0],
                              "damage": [0] * 8})
         self.data[0:8] = MAGIC
 
@@ -288,7 +349,8 @@ def distinct(fields, start):
 
 def write_all_types(path, order):
     writer = Writer(order)
-    meta, modules = b"", b""
+    meta, modules, recorded = b"", b"", b""
+    pack = lambda fmt, *values: struct.pack(order + fmt, *values)
     strings = [b"/bin/\xff\xfe x", b"C:\\x41\\\\ \xc3\xa9\n\x1b", b"\\"]
     for kind, (name, fields, _, texts) in RECORDS.items():
         values = distinct(fields, kind * 40)
@@ -301,18 +363,35 @@ def write_all_types(path, order):
                 aux = len(text)
             else:
                 values[length] = len(text)
+        if kind in LISTS:
+            values["count"] = 2
+            lists = pack("4I", 1, 2, 3, 4)
+            chosen = [lists if kind > 33 else lists[:8]]
+            if kind == 35:
+                chosen.append(strings[1])
+                values["text_bytes"] = len(strings[1])
         record = writer.record(kind, aux, values, chosen)
-        if name in ("MODULE", "EPOCH"):
+        if kind >= 32:
+            recorded += record
+        elif name in ("MODULE", "EPOCH"):
             modules += record
         else:
             meta += record
     meta += writer.record(999, 5, {})
-    pack = lambda fmt, *values: struct.pack(order + fmt, *values)
     writer.page(META, 1, 0, 4096, meta)
+    writer.page(RECORD_PAGES, 1, 0, 4096, recorded)
     writer.page(MODULES, 0, 0, 4096, modules)
     writer.page(VOID, 1, 0, 8192, b"")
     writer.page(META, 1, 1, 4096, writer.record(4, 0, {"ticks": 1, "mono_ns": 2, "wall_ns": 3}), begins=False)
-    writer.page(17, 1, 0, 4096, b"of a later version")
+    writer.page(99, 1, 0, 4096, b"of a later version")
+    body = pack("QQ", 2 << 32 | 7, 0x0102030405060708)  # a base
+    for code in list(range(1, 24)) + [0, 31, 32, 255]:
+        body += pack("QQ", code << 32 | 0x0A0B0C00 + code | 0x050607 << 40, 0x1122334455660708)
+    writer.page(EVENTS, 3, 1, 4096, pack("QQ", 1 << 32 | 5, 77 << 16))
+    writer.page(EVENTS, 3, 0, 8192, body)
+    root, call = pack("4I4Q", 1, 5, 6, 1, 7, 8, 9, 10), pack("4I4Q", 2, 2**32 - 1, 40, 2, 2**63, 3, 2, 1)
+    writer.page(TREE, 2, 0, 4096, root + call + bytes(48) + pack("4I4Q", 3, 1, 40, 2, 1, 2, 3, 4))
+    writer.page(TREE, 2, 1, 8192, pack("4I4Q", 5, 1, 40, 2, 1, 2, 3, 4))
     writer.page(SAMPLES, 2, 1, 4096, pack("IIIHH", 4, 5, 6, 7, 0xFF32))
     writer.page(SAMPLES, 2, 0, 4096, pack("IIIHH", 0xFFFFFFFF, 3, 0, 0, 0) + pack("IIIHH", 0xFFFFFFFE, 9, 8, 65535, 1) +
                 pack("IIIHH", 1, 0x01020304, 0x05060708, 0x090A, 0x0B0C))
