@@ -94,8 +94,10 @@ class Breakdown:
 
     def is_well_known(self, unknown=0.02, codegen=0.06, machine=0.06, named=0.8):
         """The promised quality, with room for the few samples of a small build."""
-        quality, backend = self.quality, max(self.quality["backend_s"], 1e-9)
+        quality, backend = self.quality, self.quality["backend_s"]
         check(quality["unknown_s"] <= unknown * quality["cpu_s"], f"unknown: {quality}")
+        if backend < 0.1:  # too little of it for shares
+            return
         check(quality["codegen_s"] <= codegen * backend, f"bare codegen: {quality}")
         check(quality["bare_machine_code_s"] <= machine * backend, f"bare machine_code: {quality}")
         check(quality["backend_named_s"] >= named * (backend - quality["backend_unresolved_s"]), f"details: {quality}")
@@ -179,7 +181,7 @@ def test_incremental():
     second = rustc("-C", "incremental=cache", out="second.lamella")
     second.has("frontend/incr_cache")
     check(second.samples("backend", "machine_code") < first.samples("backend", "machine_code"), "code was taken from the cache")
-    second.is_well_known(codegen=0.4, machine=0.2, named=0.4)  # of a back end that did next to nothing
+    second.is_well_known()
 
 
 def test_const_evaluation():
