@@ -1,6 +1,7 @@
 """lamella record: the command's exit code, its streams and its surroundings are as without us."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -168,6 +169,61 @@ def test_programs_that_cannot_be_preloaded():
     done = record(program, out="s")
     equal((done.returncode, done.stdout), (6, b"hello\n"), (done.stderr, "address sanitizer"))
     check("sanitized" in complete("s")["command_note"], "why")
+
+
+def test_few_descriptors():
+    # A soft limit is the command's; the launcher takes what the hard one allows. Below what it needs it says so.
+    command = f"ulimit -Sn 10; exec '{LAMELLA}' record -q -o r.lamella -- sh -c 'ulimit -Sn; exit 3'"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
+    equal((done.returncode, done.stdout, done.stderr), (3, b"10\n", b""), "a small soft limit")
+    complete()
+    for limit in (4, 6, 12, 20):
+        command = f"ulimit -n {limit}; exec '{LAMELLA}' record -o s.lamella -- true"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
+        check(done.returncode == 125 and b"files may be open" in done.stderr, f"{limit}: {done.returncode} {done.stderr}")
+        check(not os.path.exists("s.lamella"), "nothing is left")
+
+
+def test_quiet_says_nothing():
+    # A static program is a notice, a daemon a warning; both stay in the recording.
+    subprocess.run(["gcc", "-static", "-x", "c", "-", "-o", "static"], input=b"int main(void) { return 3; }", check=True)
+    done = record("./static", options=["-q"])
+    equal((done.returncode, done.stdout, done.stderr), (3, b"", b""), "static")
+    check(any("not sampled" in text for text in complete()["warnings"]), "it is kept")
+    done = record("sh", "-c", "sleep 5 & exit 4", out="d.lamella", options=["-q"])
+    equal((done.returncode, done.stderr), (4, b""), "daemon")
+    for entry in complete("d.lamella")["seen"]:
+        if entry.get("running"):
+            os.kill(entry["pid"], 9)
+    done = record("sh", "-c", f"'{LAMELLA}' record -q -- sh -c 'exit 6'", out="n.lamella", options=["-q"])
+    equal((done.returncode, done.stderr), (6, b""), "nested")
+    done = record("true", options=["-q"]) # the directory is there
+    check(done.returncode == 125 and b"exists already" in done.stderr, done.stderr)
+
+
+def test_cargo():
+    # Options before the cargo command are ours, what follows is cargo's.
+    os.mkdir("bin")
+    with open("bin/cargo", "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\necho cargo \"$@\"\nexit 7\n")
+    os.chmod("bin/cargo", 0o755)
+    os.symlink(os.path.abspath(LAMELLA), "bin/cargo-lamella")
+    env = dict(os.environ, PATH=os.path.abspath("bin") + ":" + os.environ["PATH"])
+    rows = (
+        (["-q", "-o", "a.lamella", "build", "--release", "-o", "x"], b"cargo build --release -o x\n", "a.lamella"),
+        (["--rate=999", "-qo", "b.lamella", "--", "--offline", "build"], b"cargo --offline build\n", "b.lamella"),
+        (["-qo", "c.lamella", "+nightly", "test", "--", "--nocapture"], b"cargo +nightly test -- --nocapture\n", "c.lamella"),
+    )
+    for words, shown, out in rows:
+        for first in (["lamella"], []):
+            shutil.rmtree(out, ignore_errors=True)
+            done = subprocess.run(["cargo-lamella", *first, *words], env=env, capture_output=True, timeout=60)
+            equal((done.returncode, done.stdout, done.stderr), (7, shown, b""), f"{words}")
+            equal(complete(out)["command"][0], "cargo", "command")
+    done = subprocess.run(["cargo-lamella", "lamella", "--offline", "build"], env=env, capture_output=True, timeout=60)
+    check(done.returncode == 125 and b"--offline" in done.stderr and b"cargo lamella" in done.stderr, done.stderr)
+    done = subprocess.run(["cargo-lamella", "lamella", "--help"], env=env, capture_output=True, timeout=60)
+    check(done.returncode == 0 and b"cargo lamella" in done.stdout and b"--rate" in done.stdout, done.stdout)
 
 
 def test_account_without_samples():

@@ -20,13 +20,14 @@
 #include "session/collect.h"
 #include "session/engine_probe.h"
 #include "session/machine_info.h"
+#include "session/patience.h"
 #include "session/rate_ladder.h"
 #include "session/record.h"
 #include "session/scratch.h"
 #include "session/session_clock.h"
 #include "session/toolchain_info.h"
 
-enum { NAME_COLUMNS = 21 };
+enum { NAME_COLUMNS = 21, PATIENCE_MS = 1000 };
 
 struct findings {
     struct machine_info machine;
@@ -95,6 +96,7 @@ static void self_test(struct findings *found)
         .engine = STREAM_ENGINE_AUTO,
         .kernel_mode = true,
         .rate_auto = true,
+        .is_quiet = true, /* doctor says it for all that it tries */
         .command = command,
         .environment = environ,
     };
@@ -150,6 +152,8 @@ static void find_fix(struct findings *found)
 
 static void find_out(struct findings *found)
 {
+    pid_t waiter =
+        patience_begin(PATIENCE_MS, "lamella: trying what works here; this takes a moment\n");
     machine_info_read(&found->machine);
     found->paranoid = engine_paranoid();
     found->yama = read_number("/proc/sys/kernel/yama/ptrace_scope");
@@ -165,6 +169,7 @@ static void find_out(struct findings *found)
             best->sample_cost_ns, best->engine == STREAM_ENGINE_CPU_TIMER ? best->interval_ns : 0);
     (void)scratch_candidates(&found->places);
     (void)toolchain_find(&found->tools);
+    patience_end(waiter); /* it would be one of the trial's processes */
     if (agent_locate(&found->agent, &found->agent_error) >= 0)
         self_test(found);
     find_fix(found);
@@ -460,8 +465,9 @@ int cmd_doctor(int argc, char **argv)
     struct option_operands rest = {0};
     const struct option_row rows[] = {
         {.long_name = "format",
+         .short_name = 'f',
          .arg_name = "FORMAT",
-         .help = "how it is printed [text]",
+         .help = "text or json [text]",
          .kind = OPTION_CHOICE,
          .target = &format,
          .choices = formats},

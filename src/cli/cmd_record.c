@@ -116,10 +116,11 @@ static void status_finish(void *ctx)
 /* ---- */
 
 /* Inside another recording: the command becomes what we are. */
-static int run_nested(char *const *command, const char *outer)
+static int run_nested(char *const *command, const char *outer, bool is_quiet)
 {
-    launcher_say("inside the recording %s already: adding to it",
-                 outer ? outer : "of another command");
+    if (!is_quiet)
+        launcher_say("inside the recording %s already: adding to it",
+                     outer ? outer : "of another command");
     execvp(command[0], command);
     int errnum = errno;
     launcher_say("%s: %s", command[0], errnum == ENOENT ? "command not found" : strerror(errnum));
@@ -129,10 +130,9 @@ static int run_nested(char *const *command, const char *outer)
 static int report_end(const struct record_summary *summary, const struct record_outcome *outcome,
                       int rc, const struct lam_error *error, bool is_quiet)
 {
-    array_each(&outcome->warnings, warning)
-    {
-        launcher_say("%s", *warning);
-    }
+    /* They are kept in the recording, and the report has what matters of them. */
+    for (size_t i = 0; !is_quiet && i < outcome->warnings.count; i++)
+        launcher_say("%s", outcome->warnings.items[i]);
     if (rc < 0) {
         launcher_say("%s", error->msg);
         if (outcome->scratch)
@@ -162,6 +162,7 @@ static int run(const struct record_settings *given, bool is_quiet)
     struct record_summary summary = {0};
     struct status status = {.term = term_of(stderr)};
     status.is_shown = status.term.is_terminal && !is_quiet;
+    settings.is_quiet = is_quiet;
     settings.progress = status_show;
     settings.finishing = status_finish;
     settings.ctx = &status;
@@ -177,7 +178,26 @@ static int run(const struct record_settings *given, bool is_quiet)
     return code;
 }
 
-int cmd_record(int argc, char **argv)
+/* What is recorded, and how it is called: any command, or cargo's. */
+struct record_way {
+    const char *command, *operands, *about, *example;
+    char *program; /* goes before the operands; NULL */
+};
+
+/* The command line: the operands, after the way's program. NULL-ended; NULL when memory is short. */
+static char **command_of(const struct record_way *way, const struct option_operands *rest)
+{
+    char **command = mem_zalloc(rest->count + 2, sizeof *command);
+    size_t count = 0;
+    if (command && way->program)
+        command[count++] = way->program;
+    for (size_t i = 0; command && i < rest->count; i++)
+        command[count++] =
+            (char *)(uintptr_t)rest->items[i]; /* of main's argv, which may be written */
+    return command;
+}
+
+static int record_as(const struct record_way *way, int argc, char **argv)
 {
     struct rate_choice rate = {.is_auto = true};
     struct option_list only = {0}, skip = {0};
@@ -226,27 +246,23 @@ int cmd_record(int argc, char **argv)
          .target = &settings.max_bytes},
         {.long_name = "quiet",
          .short_name = 'q',
-         .help = "no status line and no summary",
+         .help = "no status line, no notices and no summary; failures of the recording are said",
          .kind = OPTION_FLAG,
          .target = &is_quiet},
         {0},
     };
     const struct option_spec spec = {
-        .command = "lamella record",
-        .operands = "[--] COMMAND [ARG...]",
-        .about = "Runs a command and records where the time of all its processes goes. The exit "
-                 "code is the command's own; 128 + n "
-                 "when signal n ended it, 125 when recording failed, 126 when the command cannot "
-                 "be executed, 127 when it is not "
-                 "found.",
-        .example = "lamella record -- cargo build --release\nlamella record -o build.lamella "
-                   "--rate 4999 -- make -j8",
+        .command = way->command,
+        .operands = way->operands,
+        .about = way->about,
+        .example = way->example,
         .rows = rows,
         .stops_at_operand = true,
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };
     struct lam_error error = LAM_ERROR_INIT;
+    char **command = NULL;
     int code, rc = options_parse(&spec, argc, argv, &rest, &error);
     if (rc != LAM_OK) {
         code = launcher_usage_end(&spec, rc, &error, 125); /* 2 could be the command's */
@@ -259,15 +275,56 @@ int cmd_record(int argc, char **argv)
     settings.only_count = only.count;
     settings.skip = skip.items;
     settings.skip_count = skip.count;
-    settings.command = (char *const *)rest.items;
+    command = command_of(way, &rest);
+    if (!command) {
+        launcher_say("out of memory");
+        code = 125;
+        goto out;
+    }
+    settings.command = command;
     settings.environment = environ;
     occupy_standard_descriptors();
     char *outer = NULL;
-    code = record_is_nested(&outer) ? run_nested(settings.command, outer) : run(&settings, is_quiet);
+    code = record_is_nested(&outer) ? run_nested(settings.command, outer, is_quiet)
+                                    : run(&settings, is_quiet);
     mem_free(outer);
 out:
+    mem_free(command);
     array_free(&only);
     array_free(&skip);
     option_operands_free(&rest);
     return code;
+}
+
+int cmd_record(int argc, char **argv)
+{
+    static const struct record_way any = {
+        .command = "lamella record",
+        .operands = "[--] COMMAND [ARG...]",
+        .about = "Runs a command and records where the time of all its processes goes. The exit "
+                 "code is the command's own; 128 + n "
+                 "when signal n ended it, 125 when recording failed, 126 when the command cannot "
+                 "be executed, 127 when it is not "
+                 "found.",
+        .example = "lamella record -- cargo build --release\nlamella record -o build.lamella "
+                   "--rate 4999 -- make -j8",
+    };
+    return record_as(&any, argc, argv);
+}
+
+int cmd_record_cargo(int argc, char **argv)
+{
+    static char cargo[] = "cargo";
+    static const struct record_way cargos = {
+        .command = "cargo lamella",
+        .operands = "[--] CARGO-COMMAND [ARG...]",
+        .about =
+            "The same as lamella record -- cargo CARGO-COMMAND: runs cargo and records where "
+            "the time of the build goes. Options before the cargo command are those of lamella "
+            "record; cargo's own go behind it, or after --.",
+        .example = "cargo lamella build --release\ncargo lamella -o build.lamella --rate 4999 "
+                   "build\ncargo lamella -- --offline build",
+        .program = cargo,
+    };
+    return record_as(&cargos, argc, argv);
 }

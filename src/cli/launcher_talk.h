@@ -6,6 +6,7 @@
 #include "base/options.h"
 
 int cmd_record(int argc, char **argv);
+int cmd_record_cargo(int argc, char **argv); /* cargo lamella [RECORD-OPTIONS] CARGO-COMMAND... */
 int cmd_doctor(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/options.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
@@ -25,7 +24,7 @@ enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 static const char usage[] =
     "Usage: lamella COMMAND [OPTIONS] INPUT...\n"
-    "       cargo lamella CARGO-COMMAND...\n"
+    "       cargo lamella [RECORD-OPTIONS] CARGO-COMMAND...\n"
     "\n"
     "Slices the run of a compiler, a whole build or any other command thin enough to\n"
     "see what the machine was doing, when, and for whom.\n"
@@ -69,7 +68,7 @@ static int unknown_command(const char *word)
     strbuf_add(&line, "'; ");
     if (nearest)
         strbuf_addf(&line, "did you mean '%s'? ", nearest);
-    strbuf_add(&line, "See 'lamella --help'");
+    strbuf_add(&line, "lamella --help lists them");
     fprintf(stderr, "%s\n", strbuf_text(&line));
     strbuf_free(&line);
     return EXIT_USAGE;
@@ -84,42 +83,14 @@ static int run(int argc, char **argv)
     return unknown_command(argv[0]);
 }
 
-/* cargo runs `cargo-lamella lamella build …` for `cargo lamella build …`: that is `lamella record -- cargo build …`. */
-static int run_cargo(int argc, char **argv)
-{
-    int skip = argc > 1 && strcmp(argv[1], "lamella") == 0 ? 2 : 1;
-    if (argc <= skip || strcmp(argv[skip], "--help") == 0 || strcmp(argv[skip], "-h") == 0) {
-        fputs("Usage: cargo lamella CARGO-COMMAND...\n"
-              "\n"
-              "The same as: lamella record -- cargo CARGO-COMMAND...\n"
-              "\n"
-              "Example:\n"
-              "  cargo lamella build --release\n",
-              argc <= skip ? stderr : stdout);
-        return argc <= skip ? EXIT_USAGE : EXIT_DONE;
-    }
-    char **args = mem_zalloc((size_t)argc + 4, sizeof *args);
-    if (!args) {
-        fputs("lamella: out of memory\n", stderr);
-        return EXIT_FAILED;
-    }
-    static char record[] = "record", dashes[] = "--", cargo[] = "cargo";
-    int count = 0;
-    args[count++] = record;
-    args[count++] = dashes;
-    args[count++] = cargo;
-    for (int i = skip; i < argc; i++)
-        args[count++] = argv[i];
-    int code = run(count, args);
-    mem_free(args);
-    return code;
-}
-
 int main(int argc, char **argv)
 {
     const char *self = argc > 0 ? path_name(argv[0]) : "lamella";
-    if (strcmp(self, "cargo-lamella") == 0)
-        return finish(run_cargo(argc, argv));
+    if (strcmp(self, "cargo-lamella") == 0) {
+        /* cargo runs `cargo-lamella lamella build` for `cargo lamella build` */
+        int skip = argc > 1 && strcmp(argv[1], "lamella") == 0 ? 1 : 0;
+        return finish(cmd_record_cargo(argc - skip, argv + skip));
+    }
     if (argc < 2) {
         print_usage(stderr);
         return EXIT_USAGE;

@@ -15,6 +15,8 @@
  * other end) are not called daemons: longer when all of them were told to stop. Only spent while there are any. */
 enum { GRACE_NS = 200000000, GRACE_INTERRUPTED_NS = 500000000, GRACE_STEP_NS = 2000000 };
 
+enum { FILES_OWN = 64 };
+
 /* The last three are not waited for: blocked, a closed pipe, a background terminal and the file-size limit are errors. */
 static sigset_t held_signals(void)
 {
@@ -26,6 +28,25 @@ static sigset_t held_signals(void)
     return set;
 }
 
+/* More for us where the soft limit is small. */
+static void raise_files(struct rlimit *old)
+{
+    if (getrlimit(RLIMIT_NOFILE, old) < 0) {
+        *old = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
+        return;
+    }
+    struct rlimit files = *old;
+    files.rlim_cur = files.rlim_max < FILES_OWN ? files.rlim_max : FILES_OWN;
+    if (old->rlim_cur < files.rlim_cur)
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static void restore_files(const struct rlimit *old)
+{
+    if (old->rlim_cur < FILES_OWN)
+        (void)setrlimit(RLIMIT_NOFILE, old);
+}
+
 void launch_signals_hold(struct launch_signals *signals)
 {
     /* Were SIGCHLD ignored, as an ancestor may have left it, children would vanish without a status. */
@@ -34,6 +55,7 @@ void launch_signals_hold(struct launch_signals *signals)
     sigprocmask(SIG_BLOCK, &held, &signals->old_mask);
     sigaction(SIGCHLD, &plain, &signals->old_child);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    raise_files(&signals->old_files);
 }
 
 void launch_signals_restore(const struct launch_signals *signals)
@@ -45,6 +67,7 @@ void launch_signals_restore(const struct launch_signals *signals)
     }
     sigaction(SIGCHLD, &signals->old_child, NULL);
     sigprocmask(SIG_SETMASK, &signals->old_mask, NULL);
+    restore_files(&signals->old_files);
 }
 
 /* In the child. Only async-signal-safe calls would be needed by a threaded launcher; ours has one thread here. */
@@ -53,6 +76,7 @@ static _Noreturn void become(const struct launch_signals *signals, char *const *
 {
     sigaction(SIGCHLD, &signals->old_child, NULL);
     sigprocmask(SIG_SETMASK, &signals->old_mask, NULL);
+    restore_files(&signals->old_files);
     execvpe(argv[0], argv, envp);
     int errnum = errno;
     ssize_t rc = write(report, &errnum, sizeof errnum); /* 4 bytes into an empty pipe go in whole */

@@ -30,6 +30,7 @@ struct reaped_list LAM_ARRAY_BODY(struct reaped_process);
 struct launch_signals {
     sigset_t old_mask;
     struct sigaction old_child;
+    struct rlimit old_files; /* how many may be open: we need some ourselves */
 };
 
 struct launch {
@@ -43,7 +44,7 @@ struct launch {
 };
 
 /* Blocks the signals that the wait takes in by itself, so that nothing can end us while the command runs, and makes us the
- * reaper of orphans. launch_signals_restore() undoes it. */
+ * reaper of orphans; raises the number of files that we may have open, where it is small. launch_signals_restore() undoes it. */
 void launch_signals_hold(struct launch_signals *signals);
 void launch_signals_restore(const struct launch_signals *signals);
 

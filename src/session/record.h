@@ -15,6 +15,7 @@ struct record_settings {
     const char *output; /* NULL: lamella-DATE-TIME.lamella in the current directory */
     uint32_t engine;    /* enum stream_engine; AUTO: the best that works */
     bool kernel_mode;   /* interrupt in kernel mode too, where permitted */
+    bool is_quiet;      /* does not say, on a terminal, that finding an engine takes long */
     bool rate_auto;
     uint32_t rate_hz; /* without rate_auto; 0: account only */
     const char *const *only;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "base/strbuf.h"
 #include "session/agent_locate.h"
 #include "session/control_file.h"
+#include "session/patience.h"
 #include "session/program_check.h"
 #include "session/scratch.h"
 
@@ -21,6 +23,8 @@ enum {
     WAIT_MIN_US = 1000,  /* waits shorter than this are not stored */
     DEFAULT_NAMES = 100, /* recordings begun in one second in one directory */
     SCRATCH_SHARE = 8,   /* of the free memory-backed storage, how much a recording may hold */
+    PATIENCE_MS = 1000,
+    FILES_LEAST = 24, /* what the launcher has open at a time, and a few that it was given */
     CLOCK_SPACING_NS = 5000000, /* between two readings that tell the counter's rate */
 };
 
@@ -153,8 +157,13 @@ static int choose_engine(struct recording *rec, struct lam_error *err)
         rec->facts.ladder = rate_ladder_fixed(0);
         return LAM_OK;
     }
+    pid_t waiter =
+        settings->is_quiet
+            ? -1
+            : patience_begin(PATIENCE_MS, "lamella: trying which way of sampling works here\n");
     rec->held_event = engine_hold_open();
     engine_probe_run(settings->engine, settings->kernel_mode, false, &rec->probe);
+    patience_end(waiter);
     const struct engine_trial *best = engine_probe_best(&rec->probe);
     note_engine(rec);
     if (!best && settings->engine != STREAM_ENGINE_AUTO)
@@ -312,10 +321,24 @@ static int make_environment(struct recording *rec, struct lam_error *err)
     return LAM_OK;
 }
 
+/* Said at once, and with its name: later it would be the failure of whatever is opened last. */
+static int check_files(struct lam_error *err)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= FILES_LEAST)
+        return LAM_OK;
+    return lam_error_set(
+        err, LAM_E_UNSUPPORTED,
+        "only %llu files may be open at a time (ulimit -Hn), and recording needs %d",
+        (unsigned long long)files.rlim_max, FILES_LEAST);
+}
+
 int record_prepare(struct recording *rec, struct lam_error *err)
 {
     struct clock_reading before;
-    int rc = find_agent(rec, err);
+    int rc = check_files(err);
+    if (rc >= 0)
+        rc = find_agent(rec, err);
     if (rc >= 0)
         rc = make_directory(rec, err);
     if (rc >= 0)
