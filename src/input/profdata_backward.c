@@ -274,6 +274,8 @@ static inline int add_interval(struct backward *back, const struct profdata_even
 static inline int add_event(struct backward *back, struct profdata_event event)
 {
     uint32_t lane_index = profdata_thread_index(back->walk->threads, event.thread);
+    if (lane_index == PROFDATA_NO_THREAD)
+        return LAM_OK;
     struct lane *lane = &back->lanes[lane_index];
     if (!profdata_is_interval(&event)) {
         if (event.end == PROFDATA_INSTANT)

@@ -51,13 +51,18 @@ struct look {
     struct profdata_threads *chunks; /* what each chunk found */
 };
 
-static int thread_of(struct profdata_threads *threads, uint32_t tid, struct profdata_thread **out)
+/* *out is NULL for one beyond `max`. */
+static int thread_of(struct profdata_threads *threads, uint32_t tid, size_t max,
+                     struct profdata_thread **out)
 {
     if (threads->items.count && threads->last_tid == tid) {
         *out = &threads->items.items[threads->last_index];
         return LAM_OK;
     }
     bool added;
+    *out = NULL;
+    if (threads->items.count >= max && !map_get(&threads->by_tid, tid, NULL))
+        return LAM_OK;
     uint64_t *index = map_slot(&threads->by_tid, tid, threads->items.count, &added);
     if (!index)
         return LAM_E_NOMEM;
@@ -115,11 +120,14 @@ static inline __attribute__((always_inline)) int look_run(struct profdata_thread
     for (uint64_t i = 0; i < count; i++, bytes += is_wide ? 32 : 24) {
         struct profdata_event event = profdata_event_read(bytes, is_wide);
         if (!thread || thread->tid != event.thread) {
-            int rc = thread_of(threads, event.thread, &thread);
+            int rc = thread_of(threads, event.thread, PROFDATA_CHUNK_THREADS_MAX, &thread);
             if (rc < 0)
                 return rc;
         }
-        look_at(thread, event);
+        if (thread)
+            look_at(thread, event);
+        else
+            threads->left_out++;
     }
     return LAM_OK;
 }
@@ -170,13 +178,17 @@ static void add_chunk(struct profdata_thread *sum, const struct profdata_thread 
 static int join(struct profdata_threads *threads, const struct look *look, size_t chunks)
 {
     for (size_t i = 0; i < chunks; i++) {
+        threads->left_out += look->chunks[i].left_out;
         array_each(&look->chunks[i].items, found)
         {
             struct profdata_thread *thread;
-            int rc = thread_of(threads, found->tid, &thread);
+            int rc = thread_of(threads, found->tid, PROFDATA_THREADS_MAX, &thread);
             if (rc < 0)
                 return rc;
-            add_chunk(thread, found);
+            if (thread)
+                add_chunk(thread, found);
+            else
+                threads->left_out += found->intervals + found->instants + found->integers;
         }
     }
     array_each(&threads->items, thread)
@@ -184,6 +196,9 @@ static int join(struct profdata_threads *threads, const struct look *look, size_
         if (!thread->has_times)
             thread->start = 0;
     }
+    /* The last look-up may have been of a thread that was found only now, or of none. */
+    threads->last_tid = threads->items.count ? threads->items.items[0].tid : 0;
+    threads->last_index = threads->items.count ? 0 : PROFDATA_NO_THREAD;
     return LAM_OK;
 }
 

@@ -62,6 +62,10 @@ static inline bool profdata_mend_backward(struct profdata_event *event)
 
 /* ---- the first look ---- */
 
+/* A file of noise names a thread in each event. Real ones have dozens; events of threads beyond these are left out. */
+enum { PROFDATA_THREADS_MAX = 1 << 16, PROFDATA_CHUNK_THREADS_MAX = 1 << 12 };
+#define PROFDATA_NO_THREAD UINT32_MAX
+
 struct profdata_thread {
     uint32_t tid;
     bool has_times;      /* some event of it has a time */
@@ -76,13 +80,14 @@ struct profdata_threads {
     LAM_ARRAY(struct profdata_thread) items; /* by their first event in the file */
     struct map by_tid;                       /* → index */
     uint32_t last_tid, last_index;
+    uint64_t left_out; /* events */
 };
 
-/* The index of a thread that was seen. */
+/* The index of a thread that was seen; PROFDATA_NO_THREAD for one too many. */
 static inline uint32_t profdata_thread_index(struct profdata_threads *threads, uint32_t tid)
 {
     if (tid != threads->last_tid) {
-        threads->last_index = (uint32_t)map_get_or(&threads->by_tid, tid, 0);
+        threads->last_index = (uint32_t)map_get_or(&threads->by_tid, tid, PROFDATA_NO_THREAD);
         threads->last_tid = tid;
     }
     return threads->last_index;

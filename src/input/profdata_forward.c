@@ -96,7 +96,10 @@ static int close_span(struct forward *fwd, struct lane *lane)
 
 static int look_back(struct forward *fwd, struct profdata_event event, uint64_t position)
 {
-    struct lane *lane = &fwd->lanes[profdata_thread_index(fwd->walk->threads, event.thread)];
+    uint32_t lane_index = profdata_thread_index(fwd->walk->threads, event.thread);
+    if (lane_index == PROFDATA_NO_THREAD)
+        return LAM_OK;
+    struct lane *lane = &fwd->lanes[lane_index];
     if (event.end == PROFDATA_INTEGER) {
         lane->seen++; /* it takes room in the buffer */
         return LAM_OK;
@@ -201,6 +204,8 @@ static int flush(struct forward *fwd, uint32_t lane_index, uint64_t until)
 static int take(struct forward *fwd, struct profdata_event event, uint64_t position)
 {
     uint32_t lane_index = profdata_thread_index(fwd->walk->threads, event.thread);
+    if (lane_index == PROFDATA_NO_THREAD)
+        return LAM_OK;
     struct lane *lane = &fwd->lanes[lane_index];
     struct waiting waiting = {.position = position};
     bool is_interval = profdata_is_interval(&event);

@@ -332,6 +332,10 @@ static int push_file(struct reading *reading, const struct source *source, struc
                        "the event data ends inside an event; the %llu before it are read",
                        (unsigned long long)profdata_event_count(file));
     int rc = profdata_look(file, reading->pool, walk->threads);
+    if (walk->threads->left_out)
+        profdata_fault(file, LAM_E_TOOBIG, file->size,
+                       "more than %d threads; %llu events of others are left out",
+                       PROFDATA_CHUNK_THREADS_MAX, (unsigned long long)walk->threads->left_out);
     if (rc >= 0)
         rc = push_process(reading, source, walk);
     if (rc >= 0)

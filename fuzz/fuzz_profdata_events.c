@@ -1,0 +1,85 @@
+/* Any bytes as events, walked in both orders; what is told must add up. */
+#include <stddef.h>
+
+#include "input/profdata_walk.h"
+#include "profdata_fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct sums {
+    uint64_t intervals, instants, depth;
+};
+
+static int add_interval(void *ctx, const struct profile_interval *interval)
+{
+    struct sums *sums = ctx;
+    if (interval->end_ns < interval->start_ns ||
+        (interval->self_ns != PROFILE_UNKNOWN && interval->self_ns > interval->active_ns))
+        __builtin_trap();
+    sums->intervals++;
+    sums->depth += interval->depth;
+    return LAM_OK;
+}
+
+static int add_instant(void *ctx, const struct profile_instant *instant)
+{
+    (void)instant;
+    ((struct sums *)ctx)->instants++;
+    return LAM_OK;
+}
+
+static void walk(struct profdata_file *file, enum profile_order order, struct sums *sums)
+{
+    static const struct profile_sink_ops ops = {.interval = add_interval, .instant = add_instant};
+    struct profile_sink sink = {.ctx = sums, .ops = &ops};
+    struct profdata_strings strings;
+    struct profdata_threads threads;
+    struct profdata_order sorted;
+    struct profdata_labels labels = {.sink = &sink};
+    struct interval_paths paths = {.count = 0};
+    sink.wants = (struct profile_wants){.order = order, .args = true, .paths = true};
+    if (profdata_strings_open(&strings, file, &labels.names, NULL) < 0 ||
+        profdata_look(file, NULL, &threads) < 0 || profdata_sort(file, &threads, &sorted) < 0)
+        __builtin_trap();
+    struct profdata_walk walk = {.sink = &sink,
+                                 .file = file,
+                                 .strings = &strings,
+                                 .labels = &labels,
+                                 .paths = &paths,
+                                 .threads = &threads,
+                                 .process = 1,
+                                 .first_thread = 1};
+    int rc = order == PROFILE_ORDER_START ? profdata_walk_forward(&walk, &sorted)
+                                          : profdata_walk_backward(&walk, &sorted);
+    if (rc < 0)
+        __builtin_trap();
+    profdata_order_free(&sorted);
+    profdata_walk_free(&walk);
+    interval_paths_free(&paths);
+    profdata_threads_free(&threads);
+    profdata_strings_close(&strings);
+    profdata_labels_free(&labels);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char text[] = "Query\xfftypeck\x1emain\xff";
+    if (size < 1)
+        return 0;
+    uint32_t version = data[0] & 1 ? 8 : 9;
+    struct strbuf bytes = {0};
+    struct profdata_file file;
+    struct sums any = {0, 0, 0}, start = {0, 0, 0};
+    fuzz_begin(&bytes, version);
+    fuzz_page(&bytes, version, 1, text, sizeof text - 1);
+    fuzz_page(&bytes, version, 0, data + 1, size - 1);
+    if (profdata_open_memory(&file, bytes.data, bytes.length, "fuzz", NULL) < 0)
+        __builtin_trap();
+    walk(&file, PROFILE_ORDER_ANY, &any);
+    walk(&file, PROFILE_ORDER_START, &start);
+    if (any.intervals != start.intervals || any.instants != start.instants)
+        __builtin_trap();
+    profdata_close(&file);
+    strbuf_free(&bytes);
+    return 0;
+}
