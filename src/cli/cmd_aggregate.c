@@ -177,7 +177,8 @@ static int run_aggregate(const struct aggregate_settings *set, const struct opti
     for (size_t i = 0; rc == LAM_OK && i < inputs->count; i++)
         rc = add_input(&work, inputs->items[i], err);
     if (rc == LAM_OK && work.matrix.runs.count == 0)
-        rc = lam_error_set(err, LAM_E_NOTFOUND, "none of %zu inputs can be used", work.skipped.count);
+        rc = lam_error_set(err, LAM_E_NOTFOUND, "no input can be used, %zu were skipped",
+                           work.skipped.count);
     struct aggregate_options how = {.metric = (enum run_metric)set->metric,
                                     .by_spread = set->sort == SORT_SPREAD,
                                     .exclude = set->exclude.items,

@@ -154,9 +154,7 @@ static void add_cells(struct maker *maker, struct table *table, const struct com
     table_cell(table, signed_text(row->change, kind).text);
     table_style(table, verdict_style(compare, row));
     bool is_new = row->side[COMPARE_BEFORE].of[metric] == 0 && row->change > 0;
-    table_cell(table, is_new              ? "new"
-                      : isnan(row->share) ? ""
-                                          : unit_percent_signed(row->share).text);
+    table_cell(table, is_new ? "new" : isnan(row->share) ? "" : share_text(row->share).text);
     table_style(table, verdict_style(compare, row));
     if (compare->has_repeats) {
         if (isnan(row->low))
