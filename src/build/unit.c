@@ -106,6 +106,63 @@ static void rustc_title(const struct unit *unit, struct strbuf *title)
         strbuf_add(title, " (bin)");
 }
 
+/* Bytes of "-" and cargo's 16 digits at text; 0 when they are not there. */
+static size_t hash_bytes_at(const char *text)
+{
+    enum { DIGITS = 16 };
+    if (text[0] != '-' || strspn(text + 1, "0123456789abcdef") != DIGITS)
+        return 0;
+    return text[1 + DIGITS] == '\0' || text[1 + DIGITS] == '.' || text[1 + DIGITS] == '/' ? 1 + DIGITS
+                                                                                          : 0;
+}
+
+static void add_without_hash(struct strbuf *title, const char *name, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        size_t hash = i > 0 ? hash_bytes_at(name + i) : 0;
+        if (!hash)
+            strbuf_add_char(title, name[i]);
+        i += hash ? hash : 1;
+    }
+}
+
+/* A compiler driver's own files between its steps: ccAbCdEf.o. */
+static bool is_temporary(const char *path)
+{
+    const char *name = path_name(path);
+    return text_starts_with(path, "/") &&
+           (glob_match_str("cc??????.o", name) || glob_match_str("cc??????.s", name));
+}
+
+/* What was linked, as its maker calls it: cargo puts hashes behind names, and gives a build script the name of a directory. */
+static void link_title(const char *output, struct strbuf *title)
+{
+    const char *name = path_name(output);
+    strbuf_add(title, "link ");
+    if (text_starts_with(name, "build_script_") && name > output) {
+        const char *end = name - 1, *start = end;
+        while (start > output && start[-1] != '/')
+            start--;
+        if (end - start > 17 && hash_bytes_at(end - 17)) {
+            strbuf_add_bytes(title, start, (size_t)(end - 17 - start));
+            strbuf_add(title, " build script");
+            return;
+        }
+    }
+    add_without_hash(title, name, strlen(name));
+}
+
+static void assemble_title(const struct unit *unit, struct strbuf *title)
+{
+    const char *output = unit->output && !is_temporary(unit->output) ? unit->output : NULL;
+    const char *source = unit->source && !is_temporary(unit->source) ? unit->source : NULL;
+    strbuf_add(title, "assemble ");
+    if (output || source)
+        strbuf_add(title, path_name(output ? output : source));
+    else
+        strbuf_add(title, unit->output || unit->source ? "a temporary file" : "?");
+}
+
 void unit_title(const struct unit *unit, struct strbuf *title)
 {
     switch (unit->kind) {
@@ -119,13 +176,10 @@ void unit_title(const struct unit *unit, struct strbuf *title)
             strbuf_addf(title, " (%s)", unit->mode);
         break;
     case UNIT_ASSEMBLE:
-        strbuf_addf(title, "assemble %s",
-                    path_name(unit->output   ? unit->output
-                              : unit->source ? unit->source
-                                             : "?"));
+        assemble_title(unit, title);
         break;
     case UNIT_LINK:
-        strbuf_addf(title, "link %s", path_name(unit->output ? unit->output : "?"));
+        link_title(unit->output ? unit->output : "?", title);
         break;
     case UNIT_BUILD_SCRIPT:
         strbuf_addf(title, "run %s%s%s build script", unit->package ? unit->package : "?",

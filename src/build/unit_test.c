@@ -222,6 +222,18 @@ static void reads_c_compilers_and_tools(void **unused)
          UNIT_LINK, "link libq.so", "-", "-", "libq.so", "-", "-", "shared"},
         {"/t/bin/rust-lld", "rust-lld -flavor gnu --hash-style=gnu -dynamic-linker /lib64/ld.so -o /w/target/debug/app x.o",
          UNIT_LINK, "link app", "-", "-", "/w/target/debug/app", "-", "-", "executable"},
+        {"/usr/bin/ld", "ld -pie -o /w/target/debug/deps/app-2be804f9ddb8d1a3 app.o", UNIT_LINK,
+         "link app", "-", "-", "/w/target/debug/deps/app-2be804f9ddb8d1a3", "-", "-", "executable"},
+        {"/usr/bin/ld", "ld -shared -o /t/deps/libmacros-0123456789abcdef.so m.o", UNIT_LINK,
+         "link libmacros.so", "-", "-", "/t/deps/libmacros-0123456789abcdef.so", "-", "-", "shared"},
+        {"/usr/bin/ld", "ld -pie -o /t/debug/build/my-app-17eb751571e7872b/build_script_build-17eb751571e7872b b.o",
+         UNIT_LINK, "link my-app build script", "-", "-",
+         "/t/debug/build/my-app-17eb751571e7872b/build_script_build-17eb751571e7872b", "-", "-",
+         "executable"},
+        {"/usr/bin/ld", "ld -o a-0123456789abcde0f x.o", UNIT_LINK, "link a-0123456789abcde0f", "-",
+         "-", "a-0123456789abcde0f", "-", "-", "executable"}, /* 17 digits are a name */
+        {"/usr/bin/as", "as --64 -o /tmp/ccF3aXyZ.o /tmp/ccR2kLmN.s", UNIT_ASSEMBLE,
+         "assemble a temporary file", "asm", "/tmp/ccR2kLmN.s", "/tmp/ccF3aXyZ.o", "-", "-", "build"},
         {"/usr/bin/mold", "ld.mold --output=prog x.o", UNIT_LINK, "link prog", "-", "-", "prog",
          "-", "-", "executable"},
     };
