@@ -234,6 +234,32 @@ function(lamella_examples)
   endforeach()
 endfunction()
 
+# liblamella-reader, made like liblamella: what reads a stream, behind the functions of lamella/reader.h.
+function(lamella_reader_library)
+  lamella_sources(reader reader)
+  lamella_sources(base base)
+  set(map ${PROJECT_SOURCE_DIR}/src/reader/reader.map)
+  add_library(lamella-reader-objects OBJECT ${reader} ${base})
+  set_target_properties(lamella-reader-objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(lamella-reader-objects PRIVATE lam_flags lam_ext_zstd lam_ext_zlib)
+  add_library(lamella-reader SHARED $<TARGET_OBJECTS:lamella-reader-objects>)
+  target_link_libraries(lamella-reader PRIVATE lam_ext_zstd lam_ext_zlib m pthread)
+  target_link_options(lamella-reader PRIVATE -Wl,--version-script=${map} -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--gc-sections)
+  set_property(TARGET lamella-reader APPEND PROPERTY LINK_DEPENDS ${map})
+  set_target_properties(lamella-reader PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0
+    LINKER_LANGUAGE C LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  set(archive ${PROJECT_BINARY_DIR}/liblamella-reader.a)
+  set(whole ${PROJECT_BINARY_DIR}/lamella-reader-whole.o)
+  add_custom_command(OUTPUT ${archive}
+    COMMAND ${CMAKE_LINKER} -r -o ${whole} $<TARGET_OBJECTS:lamella-reader-objects>
+    COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${whole}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
+    COMMAND ${CMAKE_AR} qcs ${archive} ${whole}
+    DEPENDS lamella-reader-objects $<TARGET_OBJECTS:lamella-reader-objects> COMMAND_EXPAND_LISTS VERBATIM
+    COMMENT "Making liblamella-reader.a")
+  add_custom_target(lamella-reader-static ALL DEPENDS ${archive})
+endfunction()
+
 # `lamella`, and `cargo-lamella`, which is the same program: it looks at the name it was started by.
 function(lamella_tool)
   if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.c)
@@ -407,6 +433,14 @@ function(lamella_install)
       install(FILES ${completions}/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${where} RENAME ${name})
     endif()
   endforeach()
+  if(TARGET lamella-reader)
+    install(TARGETS lamella-reader LIBRARY)
+    install(FILES ${PROJECT_BINARY_DIR}/liblamella-reader.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(FILES ${PROJECT_SOURCE_DIR}/include/lamella/reader.h ${PROJECT_SOURCE_DIR}/include/lamella/codes.h
+      DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lamella)
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/lamella-reader.pc.in ${PROJECT_BINARY_DIR}/lamella-reader.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/lamella-reader.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  endif()
   if(TARGET lamella-shared)
     install(TARGETS lamella-shared LIBRARY)
     install(FILES ${PROJECT_BINARY_DIR}/liblamella.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
