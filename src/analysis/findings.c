@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/feeder_limit.h"
 #include "analysis/report_state.h"
 #include "base/file.h"
 #include "base/units.h"
@@ -143,6 +144,44 @@ static int find_cores(struct draft *draft)
     finding = (struct report_finding){"idle_cores", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT};
     return add(draft, finding,
                arena_printf(&report->arena, "%s of %u cores were used on average.", used.text, cores));
+}
+
+/* The compilation in which most time went by while one thread built IR for workers that it could not keep busy. */
+static int find_feeder_limit(struct draft *draft)
+{
+    struct report *report = draft->report;
+    uint32_t worst = REPORT_NO_UNIT;
+    struct feeder_limit held = {0};
+    for (uint32_t i = 0; i < report->units.count; i++) {
+        const struct report_unit *unit = &report->units.items[i];
+        const struct report_process *process = &report->processes.items[unit->process];
+        struct feeder_limit limit;
+        double wall = report_process_wall_s(process);
+        if (!feeder_limit_of(report, unit->process, &limit) ||
+            limit.busy_threads + 1 > report->session.cores || report_seconds(limit.feed_ns) < 1 ||
+            !(report_seconds(limit.feed_ns) >= 0.2 * wall) || limit.feed_ns <= held.feed_ns)
+            continue;
+        /* Workers that wait for a job token or for a core would wait for them with more IR too. */
+        uint64_t waited =
+            process->ledger.waits.ns[REPORT_WAIT_JOBSERVER] + process->ledger.core_wait_ns;
+        if (waited >= limit.feed_ns / 2)
+            continue;
+        worst = i;
+        held = limit;
+    }
+    if (worst == REPORT_NO_UNIT || !(report_seconds(held.feed_ns) >= 0.05 * elapsed_s(report)))
+        return LAM_OK;
+    return add(
+        draft,
+        (struct report_finding){"feeder_limit", REPORT_NOTE, NULL, report_seconds(held.feed_ns),
+                                worst},
+        arena_printf(
+            &report->arena,
+            "%s builds the IR of its codegen units on one thread, for %s: the workers behind it "
+            "can keep %.1f of %u cores busy meanwhile, and more codegen units do not change "
+            "that. Splitting the crate does, and so does less generic code in it.",
+            report->units.items[worst].title, unit_seconds(report_seconds(held.feed_ns)).text,
+            held.busy_threads, report->session.cores));
 }
 
 static int find_jobserver(struct draft *draft)
@@ -432,10 +471,10 @@ static int find_unaccounted(struct draft *draft)
 int report_find(struct report *report)
 {
     static int (*const finders[])(struct draft * draft) = {
-        find_failure,  find_serial_tail,  find_dominant_unit, find_cores,     find_jobserver,
-        find_stripped, find_low_coverage, find_short_span,    find_unsampled, find_unaccounted,
-        find_unknown,  find_lost,         find_damaged,       find_left_out,  find_truncated,
-        find_running,  find_odd_events,
+        find_failure,     find_serial_tail, find_dominant_unit, find_cores,      find_feeder_limit,
+        find_jobserver,   find_stripped,    find_low_coverage,  find_short_span, find_unsampled,
+        find_unaccounted, find_unknown,     find_lost,          find_damaged,    find_left_out,
+        find_truncated,   find_running,     find_odd_events,
     };
     struct draft draft = {.state = report_state(report), .report = report};
     for (size_t i = 0; i < sizeof finders / sizeof finders[0]; i++) {

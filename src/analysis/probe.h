@@ -90,7 +90,8 @@ struct probe_stacks {
     struct report_amount amount; /* of the whole bucket */
 };
 
-/* Frames shown of a stack: `depth` from the deciding frame inwards, or the innermost ones where no frame decided; 0: all. */
+/* Frames shown of a stack, `depth` in all: from the deciding frame inwards, and if there is room outwards; the innermost ones
+ * where no frame decided; 0: all. */
 int probe_stacks(struct probe *probe, const struct probe_choice *choice, uint32_t depth,
                  struct probe_stacks *list);
 void probe_stacks_free(struct probe_stacks *list);

@@ -26,7 +26,8 @@ static const char *const frame_texts[] = {NULL,
                                           "LLVMRustOptimize",
                                           "rustc_borrowck::do_it",
                                           "",
-                                          "LLVMRustWriteOutputFile"};
+                                          "LLVMRustWriteOutputFile",
+                                          "rustc_codegen_llvm::base::compile_codegen_unit"};
 
 static int fake_names(void *ctx, const struct profile_frame *frame, struct classifier_name *names,
                       size_t *count, bool *is_stripped)
@@ -164,7 +165,7 @@ static void push_stacks(struct feed *feed)
     }
 }
 
-enum { TYPECK = 2, OPTIMIZE = 3, BORROWCK = 4, UNRESOLVED = 5, MACHINE = 6 };
+enum { TYPECK = 2, OPTIMIZE = 3, BORROWCK = 4, UNRESOLVED = 5, MACHINE = 6, BUILD_IR = 7 };
 
 /* cargo for 10 s; a rustc from 0.1 to 9 s whose serial thread works from 1 to 3 s and whose worker works from 2 to 9 s; a static
  * program for 0.5 s. */
@@ -499,6 +500,70 @@ static void an_input_that_breaks_the_order_is_refused(void **unused)
     close_feed(&feed);
 }
 
+/* Sixteen codegen units, three busy threads: one of them makes the work of the others. */
+static const struct report_finding *feed_units(struct feed *feed, uint32_t cores,
+                                               uint64_t jobserver_ms)
+{
+    open_feed(feed);
+    push_session(feed, 6000, 12000, cores);
+    push_stacks(feed);
+    push_process(feed, 1, "/x/bin/rustc", "wide", PROFILE_SAMPLED_YES, 0);
+    push_thread(feed, 1, 1, 7001, "rustc", 0);
+    push_thread(feed, 2, 1, 7002, "opt cgu.0", 1000);
+    push_thread(feed, 3, 1, 7003, "opt cgu.1", 1000);
+    push_samples(feed, 1, 1, BUILD_IR, 1000, 5000);
+    push_samples(feed, 1, 2, MACHINE, 1000, 5000);
+    push_samples(feed, 1, 3, OPTIMIZE, 1000, 5000);
+    struct profile_wait wait = {
+        .process = 1, .thread = 2, .duration_ns = jobserver_ms * MS, .kind = REPORT_WAIT_JOBSERVER};
+    assert_int_equal(feed->sink.ops->wait(feed->sink.ctx, &wait), LAM_OK);
+    for (uint32_t i = 1; i <= 3; i++)
+        push_thread_end(feed, i, 5000, 4000, 0);
+    push_process_end(feed, 1, 6000, 12000, 0);
+    finish_feed(feed);
+    return finding(feed->report, "feeder_limit");
+}
+
+static void one_thread_that_feeds_the_others_is_told(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    const struct report_finding *limit = feed_units(&feed, 16, 0);
+    assert_non_null(limit);
+    assert_true(limit->seconds > 3.9 && limit->seconds < 4.1);
+    assert_non_null(strstr(limit->text, "wide"));
+    assert_non_null(strstr(limit->text, "3.0 of 16 cores"));
+    close_feed(&feed);
+    assert_null(feed_units(&feed, 3, 0)); /* there are no more cores to keep busy */
+    close_feed(&feed);
+    assert_null(feed_units(&feed, 16, 3000)); /* the jobserver held the workers back */
+    close_feed(&feed);
+}
+
+/* A wait belongs to what its stack was doing. */
+static void waits_have_a_place(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    open_feed(&feed);
+    push_session(&feed, 1000, 1000, 1);
+    push_stacks(&feed);
+    push_process(&feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+    push_thread(&feed, 1, 1, 7001, "rustc", 0);
+    push_samples(&feed, 1, 1, TYPECK, 0, 10);
+    struct profile_wait wait = {
+        .process = 1, .thread = 1, .stack = TYPECK, .duration_ns = 50 * MS, .cpu_ns = MS, .kind = 4};
+    assert_int_equal(feed.sink.ops->wait(feed.sink.ctx, &wait), LAM_OK);
+    assert_int_equal(feed.sink.ops->wait(feed.sink.ctx, &wait), LAM_OK);
+    finish_feed(&feed);
+    assert_int_equal(feed.report->wait_cells.count, 1);
+    const struct report_wait_cell *cell = &feed.report->wait_cells.items[0];
+    assert_int_equal(cell->count, 2);
+    assert_int_equal(cell->ns, 98 * MS);
+    assert_string_equal(classifier_bucket(feed.cls, cell->bucket).phase_name, "type_check");
+    close_feed(&feed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -516,6 +581,8 @@ int main(void)
         cmocka_unit_test(files_that_cannot_be_read_are_named),
         cmocka_unit_test(what_is_not_known_stays_so),
         cmocka_unit_test(an_input_that_breaks_the_order_is_refused),
+        cmocka_unit_test(one_thread_that_feeds_the_others_is_told),
+        cmocka_unit_test(waits_have_a_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

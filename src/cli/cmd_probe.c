@@ -177,7 +177,8 @@ int cmd_probe(int argc, char **argv)
         {.long_name = "depth",
          .short_name = 'd',
          .arg_name = "N",
-         .help = "show N frames of a stack, from the deciding one inwards, 0 for all [12]",
+         .help = "show N frames of a stack: the deciding one, what it called, then what called it; "
+                 "0 for all [12]",
          .kind = OPTION_CALL,
          .target = &set.depth,
          .parse = parse_count},
