@@ -17,7 +17,8 @@ static void classify_words(struct classifier *cls, const char *text, size_t size
             classifier_frame(cls, module, names, length % 3, &frame_class) < 0 ||
             classifier_push(cls, state, frame_class, &state) < 0)
             return;
-        struct classifier_thread thread = classifier_thread(cls, "/x/rustc", text + at, length);
+        struct classifier_thread thread =
+            classifier_thread(cls, "/x/rustc", text + at, length, at == 0);
         classifier_decide(cls, state, thread.fallback, &bucket);
         at += length + 1;
     }
