@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/labels.h"
+#include "analysis/label_totals.h"
 #include "analysis/labels_state.h"
 
 /* ---- one process ------------------------------------------------------------------------------------------------- */

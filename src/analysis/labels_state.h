@@ -1,9 +1,9 @@
-/* Inside of labels.c and labels_finish.c: what the sink keeps beside the totals. */
+/* Inside of label_totals.c and labels_finish.c: what the sink keeps beside the totals. */
 #ifndef LAMELLA_ANALYSIS_LABELS_STATE_H
 #define LAMELLA_ANALYSIS_LABELS_STATE_H
 
 #include "analysis/duration_histogram.h"
-#include "analysis/labels.h"
+#include "analysis/label_totals.h"
 #include "base/map.h"
 
 /* What an event of a kind is to the row of its label. */

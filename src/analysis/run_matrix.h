@@ -3,7 +3,7 @@
 #ifndef LAMELLA_ANALYSIS_RUN_MATRIX_H
 #define LAMELLA_ANALYSIS_RUN_MATRIX_H
 
-#include "analysis/labels.h"
+#include "analysis/label_totals.h"
 #include "analysis/report.h"
 #include "base/array.h"
 #include "base/intern.h"

@@ -2,7 +2,7 @@
 #ifndef LAMELLA_CLI_READ_REPORT_H
 #define LAMELLA_CLI_READ_REPORT_H
 
-#include "analysis/labels.h"
+#include "analysis/label_totals.h"
 #include "analysis/report.h"
 #include "analysis/symbol_names.h"
 

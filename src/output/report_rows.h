@@ -2,7 +2,7 @@
 #ifndef LAMELLA_OUTPUT_REPORT_ROWS_H
 #define LAMELLA_OUTPUT_REPORT_ROWS_H
 
-#include "analysis/labels.h"
+#include "analysis/label_totals.h"
 #include "analysis/report.h"
 
 struct report_view {

@@ -1,4 +1,4 @@
-#include "analysis/labels.h"
+#include "analysis/label_totals.h"
 
 #include <math.h>
 

@@ -11,8 +11,8 @@
  * rustc's self-profiles store helpers of a query under kinds of their own: QueryBlocked, QueryCacheHit, QueryCacheHitCount,
  * IncrementalLoadResult, IncrementalResultHashing. They are columns of the query's row here and have no rows. ArtifactSize is a
  * table of its own. */
-#ifndef LAMELLA_ANALYSIS_LABELS_H
-#define LAMELLA_ANALYSIS_LABELS_H
+#ifndef LAMELLA_ANALYSIS_LABEL_TOTALS_H
+#define LAMELLA_ANALYSIS_LABEL_TOTALS_H
 
 #include <stdbool.h>
 #include <stdint.h>
