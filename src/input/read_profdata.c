@@ -76,10 +76,10 @@ static int add_file(struct reading *reading, const char *path)
     int rc = profdata_open(&file, path, &err);
     if (rc >= 0) {
         struct profdata_strings strings;
-        rc = check_events(&file, &err);
         profdata_strings_peek(&strings, &file);
+        rc = profdata_metadata_read(&source.meta, &strings);
         if (rc >= 0)
-            rc = profdata_metadata_read(&source.meta, &strings);
+            rc = check_events(&file, &err);
         profdata_strings_close(&strings);
         profdata_close(&file);
     }

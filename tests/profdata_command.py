@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Self-profiles on the command line: real ones of the installed rustc, damaged ones, a folder of good and bad ones, and a
+round trip through our own .mm_profdata."""
+# ctest: TIMEOUT 120
+
+import json
+import os
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+LAMELLA = os.environ.get("LAMELLA", "build/release/lamella")
+FIRST = 100000003
+METADATA = 100000001
+SOURCE = "fn main() { let v: Vec<u32> = (0..10).collect(); println!(\"{:?}\", v); }\n"
+failures = []
+
+
+def check(what, ok, detail=""):
+    if not ok:
+        failures.append(what)
+        print(f"FAILED: {what}: {detail}")
+
+
+def lamella(*args, limit=False):
+    """(code, stdout, stderr, seconds); with a limit, at most 100 MB may be allocated (not under a sanitizer)."""
+    def small():
+        if limit and not os.environ.get("LAMELLA_SANITIZE"):
+            resource.setrlimit(resource.RLIMIT_DATA, (100 << 20, 100 << 20))
+    begin = time.monotonic()
+    run = subprocess.run([LAMELLA, *args], capture_output=True, preexec_fn=small, timeout=60)
+    return run.returncode, run.stdout, run.stderr.decode(errors="replace"), time.monotonic() - begin
+
+
+def page(tag, body):
+    return bytes([tag]) + struct.pack("<I", len(body)) + body
+
+
+def header(magic, version=9):
+    return magic + struct.pack("<I", version)
+
+
+def event(kind, name, tid, start, end):
+    return struct.pack("<QQIIII", kind, name, tid, start & 0xffffffff, end & 0xffffffff, (start >> 32) << 16 | end >> 32)
+
+
+class Profile:
+    def __init__(self):
+        self.strings = header(b"MMSD")
+        self.index = header(b"MMSI")
+        self.events = header(b"MMES")
+        self.index += struct.pack("<QQ", METADATA, self.text('{ "start_time": 1000000000, "process_id": 42, '
+                                                             '"cmd": "rustc --crate-name leaf x.rs " }') - FIRST)
+
+    def text(self, text):
+        at = len(self.strings) + FIRST
+        self.strings += text.encode() + b"\xff"
+        return at
+
+    def add(self, kind, name, tid, start, end):
+        self.events += event(kind, name, tid, start, end)
+
+    def bytes(self):
+        return header(b"MMPD") + page(1, self.strings) + page(2, self.index) + page(0, self.events)
+
+
+def good():
+    profile = Profile()
+    kind, a, b = profile.text("Query"), profile.text("alpha"), profile.text("beta")
+    profile.add(kind, b, 1, 2000, 5000)
+    profile.add(kind, a, 1, 1000, 9000)
+    return profile.bytes()
+
+
+def bad_files():
+    whole = good()
+    no_metadata = Profile()
+    no_metadata.index = header(b"MMSI")
+    return {
+        "empty": b"",
+        "magic": b"MMPD",
+        "header": header(b"MMPD"),
+        "past-the-end": header(b"MMPD") + b"\0\xff\xff\xff\x7f",
+        "unknown-tag": header(b"MMPD") + b"\x07\0\0\0\0",
+        "version-7": header(b"MMPD", 7) + whole[8:],
+        "version-10": header(b"MMPD", 10) + whole[8:],
+        "short-events": header(b"MMPD") + page(0, header(b"MMES") + b"x" * 31),
+        "no-metadata": no_metadata.bytes(),
+    }
+
+
+def write(path, data):
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def bad_input(where):
+    for name, data in bad_files().items():
+        path = write(os.path.join(where, name + ".mm_profdata"), data)
+        for args in (["report", path], ["export", "--to", "chrome", "-o", os.path.join(where, "x.json"), path]):
+            code, _, err, took = lamella(*args, limit=True)
+            check(f"{args[0]} of {name} fails", code == 1, f"exit {code}: {err}")
+            lines = [line for line in err.splitlines() if line]
+            check(f"{args[0]} of {name} says one line that names the file", len(lines) == 1 and path in lines[0], err)
+            check(f"{args[0]} of {name} is quick", took < 5, f"{took:.1f} s")
+    # Whole events before a cut are used, and it is said.
+    path = write(os.path.join(where, "cut.mm_profdata"), good()[:-5])
+    code, out, err, _ = lamella("report", path, limit=True)
+    check("a cut file is read as far as it goes", code == 0 and b"beta" in out, f"{code} {out} {err}")
+    check("a cut file's loss is told", "at byte" in err + out.decode(), err + out.decode())
+
+
+def folder(where):
+    directory = os.path.join(where, "folder")
+    os.mkdir(directory)
+    write(os.path.join(directory, "good-1.mm_profdata"), good())
+    for name, data in bad_files().items():
+        write(os.path.join(directory, name + ".mm_profdata"), data)
+    write(os.path.join(directory, "notes.json"), b"{ not json")
+    code, out, err, _ = lamella("report", directory, limit=True)
+    text = out.decode() + err
+    check("a folder with bad files is read", code == 0 and "alpha" in text, text)
+    check("how many files were skipped is said", "8" in text and ".mm_profdata" in text, text)
+
+
+def hostile_names(where):
+    profile = Profile()
+    kind = profile.text("Query")
+    profile.strings += b"esc\x1bape\xff"
+    profile.add(kind, len(profile.strings) - 8 + FIRST, 1, 0, 10)
+    profile.add(kind, profile.text("</script>\"'&<>"), 1, 10, 20)
+    path = write(os.path.join(where, "names.mm_profdata"), profile.bytes())
+    code, out, err, _ = lamella("report", path)
+    check("hostile names are reported", code == 0, err)
+    check("no raw control byte reaches the terminal", b"\x1b" not in out, out)
+    back = os.path.join(where, "names-back.mm_profdata")
+    code, _, err, _ = lamella("export", "--to", "mm_profdata", "-o", back, path)
+    check("hostile names are exported", code == 0, err)
+    with open(back, "rb") as file:
+        data = file.read()
+    check("no control byte is in the file's names", b"esc\x1b" not in data and b"esc\\x1bape" in data)
+
+
+def chrome_events(where, path):
+    out = os.path.join(where, "events.json")
+    code, _, err, _ = lamella("export", "--to", "chrome", "-o", out, path)
+    check(f"chrome export of {path}", code == 0, err)
+    if code:
+        return None
+    with open(out, encoding="utf-8") as file:
+        trace = json.load(file)
+    os.remove(out)
+    events = trace["traceEvents"] if isinstance(trace, dict) else trace
+    return sorted((e["name"], e.get("cat", ""), e["ph"], e["tid"], e["ts"], e.get("dur", 0), json.dumps(e.get("args", {}), sort_keys=True))
+                  for e in events if e["ph"] != "M")
+
+
+def real_profile(where):
+    rustc = shutil.which("rustc")
+    if not rustc:
+        return print("rustc is not installed: real self-profiles are left out")
+    source = write(os.path.join(where, "leaf.rs"), SOURCE.encode())
+    profiles = os.path.join(where, "real")
+    run = subprocess.run([rustc, "-Zself-profile=" + profiles, "-Zself-profile-events=default,args,query-keys", "--crate-name", "leaf",
+                          "--emit=metadata", "--out-dir", where, source], env={**os.environ, "RUSTC_BOOTSTRAP": "1"}, capture_output=True)
+    if run.returncode:
+        return print("rustc writes no self-profile: " + run.stderr.decode(errors="replace"))
+    path = os.path.join(profiles, os.listdir(profiles)[0])
+    code, out, err, _ = lamella("report", path)
+    check("a real self-profile is reported", code == 0 and b"typeck" in out, err)
+    code, out, err, _ = lamella("report", profiles)
+    check("so is its directory, by crate", code == 0 and b"typeck" in out, err)
+    back = os.path.join(where, "back.mm_profdata")
+    code, _, err, _ = lamella("export", "--to", "mm_profdata", "-o", back, path)
+    check("it is written again", code == 0, err)
+    check("and reads back the same", chrome_events(where, path) == chrome_events(where, back))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as where:
+        bad_input(where)
+        folder(where)
+        hostile_names(where)
+        real_profile(where)
+    print(f"{len(failures)} failures")
+    return 1 if failures else 0
+
+
+sys.exit(main())
