@@ -240,6 +240,47 @@ def test_five_hundred_at_once():
     equal(count_children(report(), "true"), 500, "programs in the recording")
 
 
+def test_what_libc_starts_itself():
+    # system(), popen() and wordexp() start /bin/sh inside libc, past the wrappers: the shell has the program's environment.
+    caller = compile_c("caller", """
+        #define _GNU_SOURCE
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <wordexp.h>
+        int main(int argc, char **argv)
+        {
+            (void)argc;
+            if (strcmp(argv[1], "cleared") == 0)
+                clearenv();
+            int code = system(argv[2]);
+            FILE *pipe = popen(argv[2], "r");
+            char line[64];
+            while (fgets(line, sizeof line, pipe))
+                fputs(line, stdout);
+            pclose(pipe);
+            wordexp_t words;
+            if (wordexp("$(echo a b)", &words, 0) == 0)
+                printf("%zu\\n", words.we_wordc);
+            return code >> 8;
+        }""")
+    done = same([caller, "kept", f"'{program('burn')}' 60; exit 9"])
+    equal(done.returncode, 9, "exit code")
+    equal(len(process(report(), "burn", sampled=True)), 2, "both shells' programs are sampled")
+    adds_up(report())
+    # A static program is named, with its reason, by the shell that started it.
+    same([caller, "kept", f"'{program('burn_static')}' 60"], out="s.lamella")
+    equal([entry["why_not"] for entry in process(report("s.lamella"), "burn_static")], ["statically linked"] * 2, "why")
+    # Without its environment nothing of ours is in the shell: what it used is counted, and not in the program that called it.
+    same([caller, "cleared", f"'{program('burn')}' 100"], out="t.lamella")
+    found = report("t.lamella")
+    check(not process(found, "burn", sampled=True), "nothing of ours is in there")
+    part = found["coverage"] # what the poll met is unsampled, what it missed in no known process
+    check(part["unsampled_cpu_s"] + part["unaccounted_cpu_s"] >= 0.9 * part["process_cpu_s"], part)
+    own = process(found, "caller")[0]["cpu_s"]
+    check(own < 0.1, f"the caller used {own} s itself")
+
+
 def test_two_thousand_threads():
     for how in ("in-turn", "at-once"):
         shutil.rmtree("r.lamella", ignore_errors=True)
