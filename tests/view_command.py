@@ -94,7 +94,7 @@ def check_text(recording):
 
 def check_messages(directory, recording):
     wrong = [
-        (2, ["view"], b"RECORDING"),
+        (2, ["view"], b"INPUT"),
         (2, ["view", recording, "other"], b"other"),
         (2, ["view", "--show", "sampels", recording], b"processes, threads, samples, waits"),
         (2, ["view", "--format", "xml", recording], b"xml"),
@@ -104,8 +104,8 @@ def check_messages(directory, recording):
         (2, ["view", "--raw", "--depth", "8", recording], b"--depth"),
         (2, ["view", "--raw", "--no-stacks", recording], b"--no-stacks"),
         (1, ["view", os.path.join(directory, "none")], b"none"),
-        (1, ["view", directory], b"no recording"),
-        (1, ["view", "/etc/passwd"], b"not a Lamella stream"),
+        (1, ["view", directory], b"neither a recording"),
+        (1, ["view", "/etc/passwd"], b"neither a recording"),
         (1, ["view", "--raw", "/dev/null"], b"/dev/null"),
         (2, ["vieww", recording], b"did you mean 'view'"),
         (2, ["no\x1bsuch"], b"no command"),

@@ -186,7 +186,8 @@ static int on_process(void *ctx, const struct profile_process *process)
     view_put_time(line, process->start_ns);
     strbuf_addf(line, "  process %u  pid %u  parent %u  ", process->process, process->pid,
                 process->parent);
-    if (process->sampled != PROFILE_SAMPLED_YES)
+    /* A program that recorded itself, without an agent, was never to be sampled. */
+    if (process->sampled == PROFILE_SAMPLED_NO || process->why_not)
         strbuf_addf(line, "not sampled (%s)  ", stream_unsampled_text(process->why_not));
     if (!process->argc)
         put_text(line, program);
