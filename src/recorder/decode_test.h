@@ -27,7 +27,7 @@ struct decoded_event {
     uint64_t end; /* intervals; 0: open */
     int ended_elsewhere;
     uint32_t end_thread;
-    struct stream_slot more[512];
+    const struct stream_slot *more; /* the slots behind it */
     uint32_t more_count;
 };
 
@@ -36,7 +36,7 @@ struct decoded {
     size_t size;
     const struct stream_header *header;
     struct decoded_event *events;
-    size_t count;
+    size_t count, capacity;
     uint32_t pages[20]; /* by kind */
 };
 
@@ -64,8 +64,8 @@ static inline void decode_slots(struct decoded *in, const struct stream_page *pa
     for (uint32_t i = 4; i < end; i++) {
         uint32_t code = stream_slot_code(&slots[i]);
         if (is_more(code)) {
-            if (last && last->more_count < 512)
-                last->more[last->more_count++] = slots[i];
+            if (last && !last->more_count++)
+                last->more = &slots[i];
             if (last && code == STREAM_SLOT_KIND && last->code == STREAM_SLOT_KIND_ELSEWHERE)
                 last->code = stream_slot_id(&slots[i]);
             continue;
@@ -83,7 +83,10 @@ static inline void decode_slots(struct decoded *in, const struct stream_page *pa
         }
         if (code == STREAM_SLOT_TRACK_SWITCH)
             track = id;
-        in->events = realloc(in->events, (in->count + 1) * sizeof *in->events);
+        if (in->count == in->capacity) {
+            in->capacity = in->capacity ? in->capacity * 2 : 256;
+            in->events = realloc(in->events, in->capacity * sizeof *in->events);
+        }
         last = &in->events[in->count++];
         memset(last, 0, sizeof *last);
         last->lane = page->thread;
