@@ -242,7 +242,7 @@ def test_example():
     found = labels("toy.lamella")
     for label in ("compile", "parse", "resolve", "check", "emit", "print"):
         equal(found.get(label), 1, label)
-    equal((found.get("cost_of"), found.get("emit function")), (7, 7), str(found))
+    equal((found.get("cost_of"), found.get("emit function")), (7, 14), str(found))
     few = run(toy, shapes, env={"LAMELLA_OUT": "few.lamella", "LAMELLA_OPTIONS": "kinds=Query+-keys"})
     equal((few.stdout, few.returncode), (plain.stdout, 0), "filtered")
     equal(set(labels("few.lamella")), {"cost_of"}, "filtered labels")
