@@ -4,13 +4,18 @@
 
 #include "base/map.h"
 
+struct placed_use {
+    struct macro_use use;
+    uint32_t bucket;
+};
+
 struct macro_search {
     const struct report *report;
     bool (*wanted)(void *ctx, uint32_t process);
     void *ctx;
     struct macro_costs *costs;
-    struct map uses;             /* process and bucket → use */
-    LAM_ARRAY(uint32_t) buckets; /* by use */
+    struct map known; /* process and bucket → place in uses */
+    LAM_ARRAY(struct placed_use) uses;
 };
 
 static bool is_macro(const struct phase_bucket *bucket)
@@ -27,14 +32,13 @@ static struct macro_use *use_of(struct macro_search *search, uint32_t process, u
         return NULL;
     bool added;
     uint64_t *slot =
-        map_slot(&search->uses, (uint64_t)process << 32 | bucket, search->costs->uses.count, &added);
-    struct macro_use fresh = {.process = process};
-    if (!slot || (added && (array_push(&search->costs->uses, fresh) < 0 ||
-                            array_push(&search->buckets, bucket) < 0))) {
+        map_slot(&search->known, (uint64_t)process << 32 | bucket, search->uses.count, &added);
+    struct placed_use fresh = {.use = {.process = process}, .bucket = bucket};
+    if (!slot || (added && array_push(&search->uses, fresh) < 0)) {
         *rc = LAM_E_NOMEM;
         return NULL;
     }
-    return &search->costs->uses.items[*slot];
+    return &search->uses.items[*slot].use;
 }
 
 static int collect_uses(struct macro_search *search)
@@ -60,11 +64,6 @@ static int collect_uses(struct macro_search *search)
     return rc;
 }
 
-struct placed_use { /* to sort uses by their crate */
-    struct macro_use use;
-    uint32_t bucket;
-};
-
 static int compare_uses(const void *a, const void *b)
 {
     const struct placed_use *left = a, *right = b;
@@ -87,34 +86,28 @@ static int compare_crates(const void *a, const void *b)
 static int group_uses(struct macro_search *search)
 {
     struct macro_costs *costs = search->costs;
-    LAM_ARRAY(struct placed_use) placed = {0};
-    for (size_t i = 0; i < costs->uses.count; i++)
-        if (array_push(&placed,
-                       (struct placed_use){costs->uses.items[i], search->buckets.items[i]}) < 0) {
-            array_free(&placed);
-            return LAM_E_NOMEM;
-        }
-    array_sort(&placed, compare_uses);
+    array_sort(&search->uses, compare_uses);
     int rc = LAM_OK;
-    for (size_t i = 0; i < placed.count && rc == LAM_OK; i++) {
-        const struct macro_use *use = &placed.items[i].use;
-        costs->uses.items[i] = *use;
-        if (i == 0 || placed.items[i].bucket != placed.items[i - 1].bucket) {
-            struct phase_bucket place =
-                classifier_bucket(search->report->cls, placed.items[i].bucket);
+    uint32_t at = 0, bucket = UINT32_MAX;
+    array_each(&search->uses, one)
+    {
+        struct phase_bucket place = classifier_bucket(search->report->cls, one->bucket);
+        if (rc == LAM_OK)
+            rc = array_push(&costs->uses, one->use);
+        if (one->bucket != bucket && rc == LAM_OK)
             rc = array_push(&costs->crates,
-                            (struct macro_cost){.crate = place.detail, .first_use = (uint32_t)i});
-            if (rc < 0)
-                break;
-        }
+                            (struct macro_cost){.crate = place.detail, .first_use = at});
+        bucket = one->bucket;
+        at++;
+        if (rc < 0)
+            continue;
         struct macro_cost *crate = &array_last(&costs->crates);
-        crate->samples += use->samples;
-        crate->cpu_ns += use->cpu_ns;
-        crate->waits += use->waits;
-        crate->wait_ns += use->wait_ns;
+        crate->samples += one->use.samples;
+        crate->cpu_ns += one->use.cpu_ns;
+        crate->waits += one->use.waits;
+        crate->wait_ns += one->use.wait_ns;
         crate->use_count++;
     }
-    array_free(&placed);
     array_sort(&costs->crates, compare_crates);
     return rc;
 }
@@ -127,8 +120,8 @@ int macro_costs_make(const struct report *report, bool (*wanted)(void *ctx, uint
     int rc = collect_uses(&search);
     if (rc == LAM_OK)
         rc = group_uses(&search);
-    map_free(&search.uses);
-    array_free(&search.buckets);
+    map_free(&search.known);
+    array_free(&search.uses);
     if (rc < 0)
         macro_costs_free(costs);
     return rc;

@@ -51,12 +51,16 @@ static uint32_t cut_node(const struct probe *probe, uint32_t node, uint32_t from
     return node;
 }
 
+struct cut_stack {
+    uint32_t node; /* where it is cut */
+    uint32_t decider;
+};
+
 struct stack_search {
     struct probe *probe;
     struct probe_stacks *list;
-    struct map known;             /* cut node, bucket and marker → stack */
-    LAM_ARRAY(uint32_t) nodes;    /* by stack: where it is cut */
-    LAM_ARRAY(uint32_t) deciders; /* by stack */
+    struct map known;                 /* cut node, bucket and marker → stack */
+    LAM_ARRAY(struct cut_stack) cuts; /* by stack */
     uint32_t depth;
 };
 
@@ -97,8 +101,8 @@ static int add_tally(struct stack_search *search, const struct probe_tally *tall
                                     .decided = reason.decided,
                                     .runner_up = reason.runner_up,
                                     .detail = reason.detail};
-        if (array_push(&search->list->stacks, fresh) < 0 || array_push(&search->nodes, cut) < 0 ||
-            array_push(&search->deciders, decider) < 0)
+        if (array_push(&search->list->stacks, fresh) < 0 ||
+            array_push(&search->cuts, (struct cut_stack){cut, decider}) < 0)
             return LAM_E_NOMEM;
     }
     struct probe_stack *stack = &search->list->stacks.items[index];
@@ -111,11 +115,11 @@ static int add_tally(struct stack_search *search, const struct probe_tally *tall
     return LAM_OK;
 }
 
-static int add_frames(struct stack_search *search, size_t index)
+static int add_frames(const struct stack_search *search, struct cut_stack cut,
+                      struct probe_stack *stack)
 {
     const struct probe *probe = search->probe;
-    struct probe_stack *stack = &search->list->stacks.items[index];
-    uint32_t decider = search->deciders.items[index], node = search->nodes.items[index];
+    uint32_t decider = cut.decider, node = cut.node;
     uint32_t namer = probe_matched_node(probe, node, stack->detail);
     stack->first_frame = (uint32_t)search->list->frames.count;
     for (uint32_t shown = 0; node && (search->depth == 0 || shown < search->depth);
@@ -157,12 +161,11 @@ int probe_stacks(struct probe *probe, const struct probe_choice *choice, uint32_
         list->amount.late_ns += tally->amount.late_ns;
         rc = add_tally(&search, tally, &classes);
     }
-    for (size_t i = 0; i < list->stacks.count && rc == LAM_OK; i++)
-        rc = add_frames(&search, i);
+    for (size_t i = 0; i < search.cuts.count && rc == LAM_OK; i++)
+        rc = add_frames(&search, search.cuts.items[i], &list->stacks.items[i]);
     array_sort(&list->stacks, compare_stacks);
     array_free(&classes);
-    array_free(&search.nodes);
-    array_free(&search.deciders);
+    array_free(&search.cuts);
     map_free(&search.known);
     if (rc < 0)
         probe_stacks_free(list);

@@ -49,19 +49,25 @@ static int write_facts(const struct report *report, struct strbuf *out)
 }
 
 static int write_phases(const struct report *report, const struct report_rows *rows,
-                        struct strbuf *out)
+                        bool with_details, struct strbuf *out)
 {
     struct table table = {0};
     table_column(&table, "segment", TABLE_LEFT, 0);
     table_column(&table, "phase", TABLE_LEFT, 0);
+    if (with_details)
+        table_column(&table, "detail", TABLE_LEFT, 0);
     table_column(&table, "share", TABLE_RIGHT, 0);
     table_column(&table, "CPU", TABLE_RIGHT, 0);
     double total = rows->total.cpu_ns ? (double)rows->total.cpu_ns : 1;
     for (size_t i = SEGMENT_FRONTEND; i < SEGMENT_COUNT; i++) {
-        array_each(&rows->segments[i].phases, row)
-        {
+        const struct segment_row *segment = &rows->segments[i];
+        const struct phase_row *first = with_details ? segment->details.items : segment->phases.items;
+        size_t count = with_details ? segment->details.count : segment->phases.count;
+        for (const struct phase_row *row = first; row < first + count; row++) {
             table_cell(&table, phase_segment_name((enum phase_segment)i));
             table_cell(&table, classifier_phase(report->cls, row->phase).phase_name);
+            if (with_details)
+                table_cell(&table, classifier_bucket(report->cls, row->bucket).detail);
             table_cell(&table, unit_percent((double)row->amount.cpu_ns / total).text);
             table_cell(&table, unit_seconds(report_seconds(row->amount.cpu_ns)).text);
         }
@@ -161,8 +167,8 @@ int write_report_markdown(const struct report *report, const struct report_view 
         return rc;
     strbuf_add(out, "# Lamella report\n\n");
     rc = write_facts(report, out);
-    if (rc == LAM_OK && view->by_phase && rows.total.samples > 0)
-        rc = write_phases(report, &rows, out);
+    if (rc == LAM_OK && (view->by_phase || view->by_detail) && rows.total.samples > 0)
+        rc = write_phases(report, &rows, view->by_detail, out);
     if (rc == LAM_OK && view->by_role)
         rc = write_roles(&rows, out);
     if (rc == LAM_OK && view->by_unit && report->units.count > 0 && !report_is_of_events(report))

@@ -186,6 +186,11 @@ static void options_choose_what_is_shown(void **unused)
     write_text(&(struct report_view){.by_role = true}, 100, &out);
     HAS(&out, "serial  100%");
     HAS_NOT(&out, "small");
+    write_text(&(struct report_view){.by_phase = true}, 100, &out);
+    HAS(&out, "type_check");
+    HAS_NOT(&out, "typeck");
+    write_text(&(struct report_view){.by_detail = true}, 100, &out);
+    HAS(&out, "      typeck");
     write_text(&(struct report_view){.by_unit = true, .by_phase = true, .unit = "sm?ll"}, 100, &out);
     HAS(&out, "small");
     HAS_NOT(&out, "large");
@@ -375,8 +380,13 @@ static void markdown_is_harmless(void **unused)
                      LAM_OK);
     HAS(&out, "## Units by CPU");
     HAS(&out, "| large |");
+    HAS_NOT(&out, "typeck |");
     HAS_NOT(&out, "\x1b");
     HAS_NOT(&out, "|`<b>");
+    strbuf_clear(&out);
+    assert_int_equal(
+        write_report_markdown(report, &(struct report_view){.by_detail = true}, &out, &err), LAM_OK);
+    HAS(&out, "| typeck |");
     strbuf_free(&out);
 }
 
