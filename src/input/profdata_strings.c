@@ -117,6 +117,10 @@ static int add_name(struct profdata_strings *strings, struct index_entry entry, 
 static int add_address(struct profdata_strings *strings, struct index_entry entry, void *ctx)
 {
     (void)ctx;
+    if (entry.id < strings->virtual_count) {
+        strings->virtual_addresses[entry.id] = entry.address;
+        return LAM_OK;
+    }
     return map_put(&strings->addresses, entry.id, entry.address);
 }
 
@@ -124,10 +128,13 @@ static int load_addresses(struct profdata_strings *strings)
 {
     if (strings->has_addresses)
         return LAM_OK;
+    size_t bytes = (size_t)strings->virtual_count * sizeof *strings->virtual_addresses;
+    strings->virtual_addresses = mem_alloc(bytes + 1);
+    if (!strings->virtual_addresses)
+        return LAM_E_NOMEM;
     strings->has_addresses = true;
-    uint64_t size = strings->file->streams[PROFDATA_INDEX].size;
-    int rc = map_reserve(&strings->addresses, (size_t)(size / strings->file->entry_bytes));
-    return rc < 0 ? rc : each_entry(strings, add_address, NULL);
+    memset(strings->virtual_addresses, 0xff, bytes); /* PROFDATA_NO_ADDRESS */
+    return each_entry(strings, add_address, NULL);
 }
 
 static int address_of(struct profdata_strings *strings, uint64_t id, uint64_t *address)
@@ -138,7 +145,9 @@ static int address_of(struct profdata_strings *strings, uint64_t id, uint64_t *a
         return LAM_OK;
     }
     int rc = load_addresses(strings);
-    if (rc >= 0)
+    if (rc >= 0 && id < strings->virtual_count)
+        *address = strings->virtual_addresses[id];
+    else if (rc >= 0)
         *address = map_get_or(&strings->addresses, id, PROFDATA_NO_ADDRESS);
     return rc;
 }
@@ -181,13 +190,20 @@ static bool is_full(const struct expansion *exp)
     return exp->out->length - exp->start_length > exp->max_bytes || exp->out->failed;
 }
 
-/* One reference at `at`. *next is where reading goes on. */
-static int follow(struct expansion *exp, uint64_t at, uint64_t *next)
+/* One reference at `at`, with so many bytes in place. *next is where reading goes on. */
+static int follow(struct expansion *exp, uint64_t at, const uint8_t *in_place, uint64_t left,
+                  uint64_t *next)
 {
     struct profdata_strings *strings = exp->strings;
-    uint8_t bytes[8];
+    uint8_t copy[8];
+    const uint8_t *bytes = in_place + 1;
     uint64_t address;
-    if (!profdata_copy(strings->file, PROFDATA_STRINGS, at + 1, bytes, id_bytes(strings))) {
+    if (left <= id_bytes(strings)) { /* it lies across two pages */
+        bytes = copy;
+        left =
+            profdata_copy(strings->file, PROFDATA_STRINGS, at + 1, copy, id_bytes(strings)) ? 9 : 0;
+    }
+    if (left == 0) {
         tell(strings, exp->begins[exp->depth - 1], "ends inside a reference");
         *next = strings->file->streams[PROFDATA_STRINGS].size;
         return LAM_E_TRUNCATED;
@@ -209,9 +225,19 @@ static int follow(struct expansion *exp, uint64_t at, uint64_t *next)
     return LAM_OK;
 }
 
+/* How many bytes come before the next end, reference or, of a label, separator. Eight at once: those that are 0xFE or 0xFF
+ * become zero below, and the borrow finds the first zero byte. */
 static size_t plain_length(const uint8_t *bytes, uint64_t left, bool only_label)
 {
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
     size_t size = 0;
+    while (!only_label && left - size >= 8) {
+        uint64_t eight = ~(profdata_u64(bytes + size) | ones);
+        uint64_t zeros = (eight - ones) & ~eight & highs;
+        if (zeros)
+            return size + (size_t)__builtin_ctzll(zeros) / 8;
+        size += 8;
+    }
     while (size < left && bytes[size] < STRING_REFERENCE &&
            !(only_label && bytes[size] == PROFDATA_SEPARATOR))
         size++;
@@ -242,7 +268,7 @@ static int expand_into(struct expansion *exp, uint64_t address)
         if (size == left)
             continue;
         if (bytes[size] == STRING_REFERENCE) {
-            int rc = follow(exp, at, &at);
+            int rc = follow(exp, at, bytes + size, left - size, &at);
             if (rc < 0)
                 return rc;
         } else if (bytes[size] == STRING_END && --exp->depth > 0) {
@@ -417,6 +443,7 @@ int profdata_strings_open(struct profdata_strings *strings, struct profdata_file
 void profdata_strings_close(struct profdata_strings *strings)
 {
     mem_free(strings->virtual_names);
+    mem_free(strings->virtual_addresses);
     map_free(&strings->sparse_names);
     map_free(&strings->addresses);
     map_free(&strings->plain);

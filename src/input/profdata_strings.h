@@ -33,8 +33,9 @@ struct profdata_strings {
     /* Inside. */
     uint32_t *virtual_names; /* by id; INTERN_NONE: not in the index */
     uint64_t virtual_count;
-    struct map sparse_names; /* instead, where the ids lie too far apart */
-    struct map addresses;    /* virtual id → address; made when a whole text is asked for */
+    struct map sparse_names;     /* instead, where the ids lie too far apart */
+    uint64_t *virtual_addresses; /* by id; made when a whole text is asked for */
+    struct map addresses;        /* of the others */
     bool has_addresses;
     struct map plain; /* address of a label → its name */
     struct strbuf scratch;
