@@ -119,7 +119,7 @@ def test_failures():
             (["--format", "yaml", recorded()], 2, b"--format"),
             (["--by", "colour", recorded()], 2, b"--by"),
             (["--top", "-1", recorded()], 2, b"--top"),
-            ([], 2, b"RECORDING")):
+            ([], 2, b"INPUT")):
         done = report(*arguments)
         equal(done.returncode, code, f"exit code of {arguments}: {done.stderr}")
         check(message in done.stderr, f"{arguments}: {done.stderr}")
