@@ -99,29 +99,27 @@ static int open_path(struct out_file *file, struct lam_error *err)
     return open_temp(file, err);
 }
 
-static int make(struct out_file **file, const char *name, bool replaces, struct lam_error *err)
+static struct out_file *make(const char *name, bool replaces)
 {
     struct out_file *made = mem_zalloc(1, sizeof *made);
     if (!made)
-        return lam_error_set(err, LAM_E_NOMEM, "output: out of memory");
+        return NULL;
     made->fd = -1;
     made->replaces = replaces;
     made->name = mem_strdup(name);
     made->dir = strcmp(name, "-") == 0 ? mem_strdup("") : path_dir(name);
-    *file = made;
-    if (made->name && made->dir)
-        return LAM_OK;
-    out_file_close(file);
-    return lam_error_set(err, LAM_E_NOMEM, "output: out of memory");
+    if (!made->name || !made->dir)
+        out_file_close(&made);
+    return made;
 }
 
 int out_file_open(struct out_file **file, const char *path, enum packing packing, bool replaces,
                   struct lam_error *err)
 {
-    struct out_file *made;
-    int rc = make(&made, path, replaces, err);
-    if (rc < 0)
-        return rc;
+    struct out_file *made = make(path, replaces);
+    int rc = LAM_OK;
+    if (!made)
+        return lam_error_set(err, LAM_E_NOMEM, "output: out of memory");
     if (strcmp(path, "-") == 0)
         made->fd = STDOUT_FILENO;
     else
@@ -139,10 +137,11 @@ int out_file_open(struct out_file **file, const char *path, enum packing packing
 
 int out_file_open_nowhere(struct out_file **file, struct lam_error *err)
 {
-    int rc = make(file, "-", false, err);
-    if (rc == LAM_OK)
-        byteout_init(&(*file)->out, write_nowhere, NULL);
-    return rc;
+    *file = make("-", false);
+    if (!*file)
+        return lam_error_set(err, LAM_E_NOMEM, "output: out of memory");
+    byteout_init(&(*file)->out, write_nowhere, NULL);
+    return LAM_OK;
 }
 
 struct byteout *out_file_bytes(struct out_file *file)

@@ -29,7 +29,7 @@ uint64_t duration_counts_bound(const struct duration_counts *counts, uint64_t mo
     for (unsigned step = DURATION_STEPS; step-- > 0;) {
         longer += counts->counts[step];
         if (longer > most)
-            return step + 1 < step_of(UINT64_MAX) ? start_of(step + 1) : UINT64_MAX;
+            return step + 1 < DURATION_STEPS ? start_of(step + 1) : UINT64_MAX;
     }
     return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "profile/sink.h"
 
-enum { DURATION_STEPS = 64 * 8 }; /* eight an octave */
+enum { DURATION_STEPS = 62 * 8 }; /* eight an octave, from the fourth on */
 
 /* All-zero is empty and valid. */
 struct duration_counts {

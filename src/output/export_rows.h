@@ -40,7 +40,7 @@ struct export_place {
 
 /* All-zero is empty and valid. */
 struct export_rows {
-    bool in_order;          /* intervals come by start (PROFILE_ORDER_START) */
+    bool in_order;    /* intervals come by start (PROFILE_ORDER_START) */
     bool names_units; /* a process is its program and what it works on (comm): self-profiles */
     const uint32_t *shared; /* thread → the one whose row it shares; NULL */
     size_t shared_count;

@@ -289,8 +289,10 @@ static void hostile_names_everywhere(void **state)
     enum { LONG_CHARS = 1 << 19 };
     char *many = mem_alloc(LONG_CHARS * 2);
     assert_non_null(many);
-    for (size_t i = 0; i < LONG_CHARS; i++)
-        memcpy(many + 2 * i, "\xc3\xa9", 2);
+    for (size_t i = 0; i < LONG_CHARS; i++) {
+        many[2 * i] = (char)0xc3;
+        many[2 * i + 1] = (char)0xa9;
+    }
     const struct profile_text labels[] = {
         TEXT("a\x1b"
              "b"),

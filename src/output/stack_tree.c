@@ -109,7 +109,7 @@ static int add_totals(struct tree_builder *build, const struct stack_total_list 
         }
         if (rc == LAM_OK)
             rc = find_node(build, root, row->node, &node);
-        if (rc < 0)
+        if (rc != LAM_OK)
             return rc;
         struct stack_tree_node *at = &build->tree->nodes.items[node];
         *(is_other ? &at->other_self : &at->self) += row->value;

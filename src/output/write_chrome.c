@@ -51,7 +51,8 @@ enum { NUMBERS_BYTES = 160 }; /* more than two times with their keys take */
 
 static void begin_event(struct chrome *chrome)
 {
-    byteout_write(chrome->out, ",\n" + (chrome->has_events ? 0 : 2), chrome->has_events ? 2 : 0);
+    if (chrome->has_events)
+        byteout_write(chrome->out, ",\n", 2);
     chrome->has_events = true;
 }
 
@@ -332,7 +333,7 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
         rc = new_row(chrome, index);
     if (rc == LAM_OK)
         rc = head_of(chrome, interval->label, &head);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     struct chrome_row *row = &chrome->row_states.items[index];
     at = put_literal(at, ",\"ph\":\"X\",\"ts\":");
@@ -360,7 +361,7 @@ static int begin_point(struct chrome *chrome, uint32_t label, const char *phase,
     struct chrome_piece *head;
     char number[TIME_TEXT_BYTES];
     int rc = head_of(chrome, label, &head);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     const struct chrome_piece *tail = &chrome->row_states.items[row].tail;
     begin_event(chrome);

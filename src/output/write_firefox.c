@@ -244,7 +244,7 @@ static int on_thread(void *ctx, const struct profile_thread *thread)
     int rc = export_rows_thread(&firefox->rows, thread);
     if (rc == LAM_OK)
         rc = row_of(firefox, thread->process, thread->thread, 0, &row);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     firefox->threads.items[row].start_ns = thread->start_ns;
     firefox->threads.items[row].has_start = true;
@@ -261,7 +261,7 @@ static int on_thread_end(void *ctx, const struct profile_thread_end *ended)
     struct firefox *firefox = ctx;
     uint32_t row;
     int rc = row_of(firefox, 0, ended->thread, 0, &row);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     firefox->threads.items[row].end_ns = ended->end_ns;
     firefox->threads.items[row].has_end = true;
@@ -290,7 +290,7 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
     int rc = row_of(firefox, interval->process, interval->thread, interval->track, &row);
     if (rc == LAM_OK)
         rc = label_marker(firefox, interval->label, &marker);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     add_args(firefox, interval->args, interval->argc);
     if (interval->flags & PROFILE_INTERVAL_OPEN)
@@ -312,7 +312,7 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
     int rc = row_of(firefox, instant->process, instant->thread, instant->track, &row);
     if (rc == LAM_OK)
         rc = label_marker(firefox, instant->label, &marker);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     add_args(firefox, instant->args, instant->argc);
     if (instant->has_value)
@@ -328,7 +328,7 @@ static int on_fold(void *ctx, const struct profile_fold *fold)
     int rc = row_of(firefox, fold->process, fold->thread, fold->track, &row);
     if (rc == LAM_OK)
         rc = label_marker(firefox, fold->label, &marker);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     firefox->folds += fold->count;
     add_number(firefox, "calls", fold->count);
@@ -350,7 +350,7 @@ static int on_wait(void *ctx, const struct profile_wait *wait)
     int rc = row_of(firefox, wait->process, wait->thread, 0, &row);
     if (rc == LAM_OK)
         rc = intern_add_str(&firefox->strings, kind, &marker.name);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     strbuf_clear(&firefox->data);
     add_text(firefox, "call", (struct profile_text){call, strlen(call)});
@@ -365,7 +365,7 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
         .at_ns = sample->at_ns, .cpu_ns = sample->cpu_ns, .stack = sample->stack};
     uint32_t row;
     int rc = row_of(firefox, sample->process, sample->thread, 0, &row);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     firefox->period_ns = sample->period_ns ? sample->period_ns : firefox->period_ns;
     firefox->threads.items[row].samples++;

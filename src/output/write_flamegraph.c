@@ -308,7 +308,7 @@ static int put_frames(struct flamegraph *flame)
             return rc;
         uint32_t next = first_drawn(flame, nodes[node].first_child);
         while (!next) {
-            start = array_pop(&flame->starts);
+            (void)array_pop(&flame->starts);
             if (!flame->starts.count)
                 return LAM_OK;
             array_last(&flame->starts) += nodes[node].total;
@@ -409,7 +409,7 @@ static int fit(struct flamegraph *flame, struct lam_error *err)
     if (rc == LAM_OK && flame->bytes + AROUND_BYTES > limit)
         return lam_error_set(err, LAM_E_TOOBIG,
                              "flamegraph: even with everything merged it takes %llu bytes",
-                             (unsigned long long)(flame->bytes + AROUND_BYTES));
+                             (unsigned long long)flame->bytes + AROUND_BYTES);
     return rc;
 }
 

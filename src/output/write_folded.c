@@ -136,7 +136,7 @@ static int put_tree(struct folded *folded)
         int rc = enter(folded, node);
         if (rc == LAM_OK)
             rc = put_node(folded, node, &goes_on);
-        if (rc < 0)
+        if (rc != LAM_OK)
             return rc;
         uint32_t next = goes_on ? shown(folded, nodes[node].first_child) : 0;
         while (!next && node) { /* up until there is a sibling */

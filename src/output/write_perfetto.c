@@ -315,9 +315,9 @@ static int end_event(struct perfetto *perfetto, int64_t at_ns)
     at = proto_uint(at, PACKET_SEQUENCE_ID, 1);
     at = proto_uint(at, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
     at = proto_varint(proto_tag(at, PACKET_TRACK_EVENT, PROTO_BYTES), perfetto->event.length);
-    unsigned char head[2 * PROTO_VARINT_MAX], *end = head;
-    end = proto_varint(proto_tag(head, TRACE_PACKET, PROTO_BYTES),
-                       (size_t)(at - bytes) + perfetto->event.length);
+    unsigned char head[2 * PROTO_VARINT_MAX];
+    unsigned char *end = proto_varint(proto_tag(head, TRACE_PACKET, PROTO_BYTES),
+                                      (size_t)(at - bytes) + perfetto->event.length);
     byteout_write(perfetto->out, head, (size_t)(end - head));
     byteout_write(perfetto->out, bytes, (size_t)(at - bytes));
     byteout_write(perfetto->out, strbuf_text(&perfetto->event), perfetto->event.length);
@@ -472,7 +472,7 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
     rc = ready_row(perfetto, rc, row, is_new);
     if (rc == LAM_OK)
         rc = know_label(perfetto, interval->label, &kind);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     struct perfetto_row *state = &perfetto->states.items[row];
     uint32_t depth = perfetto->rows.rows.items[row].lane ? 0 : interval->depth;
@@ -531,14 +531,14 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
     struct perfetto *perfetto = ctx;
     uint32_t row, kind;
     int rc = own_row(perfetto, instant->process, instant->thread, instant->track, &row);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     if (instant->has_value)
         return put_counter(perfetto, row, instant);
     rc = know_label(perfetto, instant->label, &kind);
     if (rc == LAM_OK)
         rc = close_before(perfetto, &perfetto->states.items[row], instant->at_ns, OPEN_STACK_INSTANT);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     begin_event(perfetto, TRACK_EVENT_INSTANT, perfetto->states.items[row].track, instant->label,
                 kind);
@@ -553,7 +553,7 @@ static int on_fold(void *ctx, const struct profile_fold *fold)
     int rc = own_row(perfetto, fold->process, fold->thread, fold->track, &row);
     if (rc == LAM_OK)
         rc = know_label(perfetto, fold->label, &kind);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     perfetto->folds += fold->count;
     begin_event(perfetto, TRACK_EVENT_INSTANT, perfetto->states.items[row].track, fold->label, kind);
@@ -577,7 +577,7 @@ static int on_wait(void *ctx, const struct profile_wait *wait)
     struct perfetto *perfetto = ctx;
     uint32_t row;
     int rc = own_row(perfetto, wait->process, wait->thread, 0, &row);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     if (!perfetto->states.items[row].waits) {
         uint64_t track = 0;
@@ -831,10 +831,11 @@ void write_perfetto_close(void **state)
     export_labels_free(&perfetto->labels);
     export_frames_free(&perfetto->frames);
     export_rows_free(&perfetto->rows);
-    struct strbuf *texts[] = {&perfetto->packet, &perfetto->inner, &perfetto->text,
-                              &perfetto->piece, &perfetto->event};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        strbuf_free(texts[i]);
+    strbuf_free(&perfetto->packet);
+    strbuf_free(&perfetto->inner);
+    strbuf_free(&perfetto->text);
+    strbuf_free(&perfetto->piece);
+    strbuf_free(&perfetto->event);
     mem_free(perfetto);
     *state = NULL;
 }

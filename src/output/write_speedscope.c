@@ -170,7 +170,7 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
         rc = frame_of_label(scope, interval->label, &frame);
     if (rc == LAM_OK)
         rc = state_of(scope, row, &state);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     bool is_beside = scope->rows.rows.items[row].lane > 0;
     close_before(scope, state, row, interval->start_ns, is_beside ? 0 : interval->depth);
@@ -197,7 +197,7 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
         rc = frame_of_label(scope, instant->label, &frame);
     if (rc == LAM_OK)
         rc = state_of(scope, row, &state);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     close_before(scope, state, row, instant->at_ns, OPEN_STACK_INSTANT);
     add_event(scope, state, row, instant->at_ns, frame, false);
@@ -227,7 +227,7 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
     int rc = export_rows_own(&scope->rows, sample->process, sample->thread, 0, &row, &is_new);
     if (rc == LAM_OK)
         rc = state_of(scope, row, &state);
-    if (rc < 0)
+    if (rc != LAM_OK)
         return rc;
     struct scope_sample kept = {.weight = sample->cpu_ns, .stack = sample->stack};
     state->samples++;
