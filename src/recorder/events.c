@@ -77,12 +77,41 @@ static inline struct lam_handle begin(struct lane *lane, uint32_t kind, uint32_t
     return (struct lam_handle){place.ref, place.time};
 }
 
+/* ---- the fast paths ----
+ * One try of what begin() and lam_end_event_slowly() do, with nothing in them that calls a function: no registers are saved. What
+ * does not fit (no lane yet, another recorder, a full page, another clock) is done again the long way. */
+
+/* The default recorder's lane, with the time stamp counter as clock and no counters; or NULL. */
+static inline struct lane *plain_lane(const struct lam_recorder *rec)
+{
+    struct lane *lane = thread_state.main;
+    uint32_t on = __atomic_load_n(&lam_on, __ATOMIC_RELAXED);
+    if (__builtin_expect(rec || !lane, 0))
+        return NULL;
+    return __builtin_expect(lane->plain == on && on, 1) ? lane : NULL;
+}
+
+static __attribute__((noinline)) struct lam_handle begin_slowly(struct lam_recorder *rec,
+                                                                uint32_t kind, uint32_t id)
+{
+    struct lane *lane = kind ? lane_of(rec) : NULL;
+    return lane ? begin(lane, kind, id) : lam_no_handle();
+}
+
 struct lam_handle lam_begin_event(struct lam_recorder *rec, uint32_t kind, uint32_t id)
 {
-    if (__builtin_expect(!kind, 0))
-        return lam_no_handle();
-    struct lane *lane = lane_of(rec);
-    return __builtin_expect(lane != NULL, 1) ? begin(lane, kind, id) : lam_no_handle();
+    struct lane *lane = plain_lane(rec);
+    if (__builtin_expect(!lane || kind - 1 >= STREAM_SLOT_KIND_MAX, 0))
+        return begin_slowly(rec, kind, id);
+    uint32_t before = lane_enter(lane);
+    struct slot_place place;
+    int done = slot_try(lane, sizeof(struct stream_slot), &place);
+    if (__builtin_expect(done, 1))
+        slot_store(&place, id, kind, 0);
+    lane_leave(lane, before);
+    if (__builtin_expect(!done, 0))
+        return begin_slowly(rec, kind, id);
+    return (struct lam_handle){place.ref, place.time};
 }
 
 struct lam_handle lam_begin_detached_event(struct lam_recorder *rec, uint32_t kind, uint32_t id)
@@ -156,20 +185,46 @@ static inline int end_in_place(struct lane *lane, uint64_t page, struct lam_hand
     return LAM_OK;
 }
 
-int lam_end_event(struct lam_recorder *rec, struct lam_handle handle)
+static __attribute__((noinline)) int end_slowly(struct lam_recorder *rec, struct lam_handle handle)
 {
     struct lane *lane = lane_of(rec);
-    if (__builtin_expect(!lane, 0))
+    if (!lane)
         return LAM_E_CLOSED;
     uint64_t now = lane_now(lane);
     uint32_t before = lane_enter(lane);
     uint64_t page = LANE_LOAD(lane->page);
     HANDLER_FENCE();
     int rc = 1;
-    if (__builtin_expect(is_in_page(lane, handle.ref), 1))
+    if (is_in_page(lane, handle.ref))
         rc = end_in_place(lane, page, handle, now);
     lane_leave(lane, before);
-    return __builtin_expect(rc <= 0, 1) ? rc : end_elsewhere(lane, handle);
+    return rc <= 0 ? rc : end_elsewhere(lane, handle);
+}
+
+/* As end_in_place(), or nothing. */
+int lam_end_event(struct lam_recorder *rec, struct lam_handle handle)
+{
+    struct lane *lane = plain_lane(rec);
+    if (__builtin_expect(!lane, 0))
+        return end_slowly(rec, handle);
+    uint64_t duration = clock_counter() - handle.start;
+    uint64_t offset = (handle.ref & ((1u << LANE_SLOT_BITS) - 1)) << 4;
+    int done = 0;
+    uint32_t before = lane_enter(lane);
+    uint64_t page = LANE_LOAD(lane->page);
+    HANDLER_FENCE();
+    if (__builtin_expect(is_in_page(lane, handle.ref) && duration < STREAM_SLOT_PAYLOAD_MAX &&
+                             offset >= STREAM_PAGE_HEADER_BYTES,
+                         1)) {
+        struct stream_slot *slot =
+            (struct stream_slot *)(page + offset); // NOLINT(performance-no-int-to-ptr)
+        uint64_t rest = LANE_LOAD(slot->rest);
+        done = rest >> STREAM_SLOT_PAYLOAD_SHIFT == 0;
+        if (__builtin_expect(done, 1))
+            LANE_STORE(slot->rest, rest | (duration + 1) << STREAM_SLOT_PAYLOAD_SHIFT);
+    }
+    lane_leave(lane, before);
+    return __builtin_expect(done, 1) ? LAM_OK : end_slowly(rec, handle);
 }
 
 int lam_pause_event(struct lam_recorder *rec, struct lam_handle handle, int resume)

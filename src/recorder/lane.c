@@ -371,7 +371,7 @@ static void give_back(struct lane *lane)
     counters_close(lane);
     lane->track = 0;
     lane->busy = 0;
-    lane->generation = 0;
+    lane->generation = lane->plain = 0;
     lane->changing = 0;
     struct live *live = lane->live;
     futex_lock(&live->lock);
@@ -449,6 +449,7 @@ struct lane *lane_new(struct lam_recorder *rec, uint32_t generation)
     lane->next_of_thread = thread_state.all;
     thread_state.all = lane;
     lane->generation = generation;
+    lane->plain = lane->clock || lane->counters ? 0 : generation;
     lane->changing = 0;
     if (has_key && !pthread_getspecific(thread_key))
         pthread_setspecific(thread_key, &thread_state);

@@ -51,7 +51,9 @@ struct lane {
     uint64_t base;     /* times are relative to it */
     uint64_t page;     /* address */
     uint64_t page_ref; /* number << 40 | sequence << 14 */
-    uint32_t clock;    /* 0: the time stamp counter, else enum lam_clock */
+    uint32_t plain; /* as `generation`, when the clock is the time stamp counter and there are no counters */
+    uint32_t clock; /* 0: the time stamp counter, else enum lam_clock */
+
     uint32_t counters; /* how many are recorded with each interval */
 
     struct lam_recorder *rec;

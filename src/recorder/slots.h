@@ -85,6 +85,21 @@ static inline struct slot_place slot_reserve(struct lane *lane, uint32_t size, u
     }
 }
 
+/* One try of slot_reserve() with the time stamp counter: 0 when a handler came in between, or the page has no room, or the time
+ * does not fit its base. */
+static inline int slot_try(struct lane *lane, uint32_t size, struct slot_place *place)
+{
+    uint64_t next = LANE_LOAD(lane->next);
+    HANDLER_FENCE();
+    place->time = clock_counter();
+    place->since = place->time - lane->base;
+    place->ref = lane->page_ref + ((next - lane->page) >> 4);
+    place->slot = (struct stream_slot *)next; // NOLINT(performance-no-int-to-ptr)
+    if (__builtin_expect(next + size > lane->limit || place->since >> STREAM_SLOT_TIME_BITS, 0))
+        return 0;
+    return exchange_locally(&lane->next, next, next + size);
+}
+
 /* Stores an event's words. release: the first word makes the slot count; a reader of the live file that sees it sees the
  * rest, as does one that reads what a kill left. */
 static inline void slot_store(const struct slot_place *place, uint32_t id, uint32_t code,
