@@ -7,6 +7,10 @@
 #define NO_PARENT UINT32_MAX
 #define NOT_OPEN  UINT64_MAX
 
+enum {
+    AHEAD = 12
+}; /* events whose names are fetched before they are needed: a cache miss each otherwise */
+
 struct open_interval {
     uint64_t start, end; /* in the file's time */
     uint64_t children, children_time;
@@ -125,9 +129,9 @@ static void close_label(struct backward *back, uint32_t lane_index, uint32_t ind
 static int finish_top(struct backward *back, uint32_t lane_index)
 {
     struct lane *lane = &back->lanes[lane_index];
-    struct open_interval item = array_pop(&lane->stack);
-    close_label(back, lane_index, (uint32_t)lane->stack.count, &item);
-    return tell(back, lane_index, &item);
+    const struct open_interval *item = &lane->stack.items[--lane->stack.count];
+    close_label(back, lane_index, (uint32_t)lane->stack.count, item);
+    return tell(back, lane_index, item);
 }
 
 /* ---- overlaps ---- */
@@ -237,41 +241,63 @@ static int path_under(struct backward *back, const struct lane *lane, struct ope
     return interval_paths_step(back->walk->paths, back->walk->sink, above, item->label, &item->path);
 }
 
-static inline int add_interval(struct backward *back, const struct profdata_event *event,
-                               uint32_t lane_index, uint32_t flags)
+/* Ends what began at `end` or later: nothing that is still to come lies in it. */
+static inline int finish_before(struct backward *back, uint32_t lane_index, uint64_t end)
 {
     struct lane *lane = &back->lanes[lane_index];
-    struct open_interval item = {
-        .start = event->start, .end = event->end, .id = event->id, .flags = flags};
     int rc = LAM_OK;
     if (lane->is_tangled)
-        rc = finish_tangled(back, lane_index, item.end);
-    while (rc >= 0 && lane->stack.count && array_last(&lane->stack).start >= item.end)
+        rc = finish_tangled(back, lane_index, end);
+    while (rc >= 0 && lane->stack.count && array_last(&lane->stack).start >= end)
         rc = finish_top(back, lane_index);
-    if (rc >= 0)
-        rc = profdata_label(back->walk->labels, back->walk->strings, event->kind, event->id,
-                            &item.label);
-    if (rc >= 0)
-        rc = know_label(back, item.label);
-    if (rc < 0)
-        return rc;
-    bool is_empty = item.start == item.end;
-    item.parent = is_empty ? parent_of_empty(lane, item.end) : parent_of(lane, item.start, item.end);
-    if (item.parent != NO_PARENT) {
-        lane->stack.items[item.parent].children++;
-        lane->stack.items[item.parent].children_time += length_of(&item);
-    }
-    if (is_recursive(back, lane_index, item.parent, item.label))
-        item.flags |= PROFILE_INTERVAL_RECURSIVE;
-    rc = back->walk->sink->wants.paths ? path_under(back, lane, &item) : LAM_OK;
-    if (rc < 0 || is_empty)
-        return rc < 0 ? rc : tell(back, lane_index, &item);
-    item.was_open = back->open.items[item.label];
-    back->open.items[item.label] = (uint64_t)lane_index << 32 | lane->stack.count;
-    return array_push(&lane->stack, item);
+    return rc;
 }
 
-static inline int add_event(struct backward *back, struct profdata_event event)
+/* The interval is made in its place above the stack, which it takes unless it is empty. */
+static inline __attribute__((always_inline)) int add_interval(struct backward *back,
+                                                              const struct profdata_event *event,
+                                                              uint32_t lane_index, uint32_t flags)
+{
+    struct lane *lane = &back->lanes[lane_index];
+    uint32_t label;
+    int rc = finish_before(back, lane_index, event->end);
+    if (rc >= 0)
+        rc = profdata_label(back->walk->labels, back->walk->strings, event->kind, event->id, &label);
+    if (rc >= 0)
+        rc = know_label(back, label);
+    if (rc >= 0)
+        rc = array_reserve(&lane->stack, lane->stack.count + 1);
+    if (rc < 0)
+        return rc;
+    bool is_empty = event->start == event->end;
+    uint32_t parent =
+        is_empty ? parent_of_empty(lane, event->end) : parent_of(lane, event->start, event->end);
+    if (parent != NO_PARENT) {
+        lane->stack.items[parent].children++;
+        lane->stack.items[parent].children_time += event->end - event->start;
+    }
+    struct open_interval *item = &lane->stack.items[lane->stack.count];
+    item->start = event->start;
+    item->end = event->end;
+    item->children = item->children_time = 0;
+    item->id = event->id;
+    item->was_open = back->open.items[label];
+    item->label = label;
+    item->path = 0;
+    item->parent = parent;
+    item->flags = flags;
+    if (is_recursive(back, lane_index, parent, label))
+        item->flags |= PROFILE_INTERVAL_RECURSIVE;
+    rc = back->walk->sink->wants.paths ? path_under(back, lane, item) : LAM_OK;
+    if (rc < 0 || is_empty)
+        return rc < 0 ? rc : tell(back, lane_index, item);
+    back->open.items[label] = (uint64_t)lane_index << 32 | lane->stack.count;
+    lane->stack.count++;
+    return LAM_OK;
+}
+
+static inline __attribute__((always_inline)) int add_event(struct backward *back,
+                                                           struct profdata_event event)
 {
     uint32_t lane_index = profdata_thread_index(back->walk->threads, event.thread);
     if (lane_index == PROFDATA_NO_THREAD)
@@ -293,8 +319,13 @@ static inline __attribute__((always_inline)) int walk_run(struct backward *back,
 {
     size_t size = is_wide ? 32 : 24;
     int rc = LAM_OK;
-    while (rc >= 0 && count-- > 0)
-        rc = add_event(back, profdata_event_read(run->bytes + count * size, is_wide));
+    while (rc >= 0 && count-- > 0) {
+        const uint8_t *at = run->bytes + count * size;
+        if (count >= AHEAD)
+            profdata_strings_prefetch(back->walk->strings,
+                                      profdata_event_read(at - AHEAD * size, is_wide).id);
+        rc = add_event(back, profdata_event_read(at, is_wide));
+    }
     return rc;
 }
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
@@ -84,14 +85,19 @@ uint64_t profdata_offset_of(const struct profdata_file *file, enum profdata_stre
 bool profdata_copy(const struct profdata_file *file, enum profdata_stream stream, uint64_t address,
                    void *to, size_t size);
 
+/* Little endian, at any alignment. */
 static inline uint32_t profdata_u32(const uint8_t *at)
 {
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+    uint32_t value;
+    memcpy(&value, at, sizeof value);
+    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? __builtin_bswap32(value) : value;
 }
 
 static inline uint64_t profdata_u64(const uint8_t *at)
 {
-    return profdata_u32(at) | (uint64_t)profdata_u32(at + 4) << 32;
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? __builtin_bswap64(value) : value;
 }
 
 #endif

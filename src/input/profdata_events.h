@@ -33,7 +33,8 @@ void profdata_run_at(const struct profdata_file *file, uint64_t index, struct pr
 /* Offset in the file of an event. */
 uint64_t profdata_event_offset(const struct profdata_file *file, uint64_t index);
 
-static inline struct profdata_event profdata_event_read(const uint8_t *at, bool is_wide)
+static inline __attribute__((always_inline)) struct profdata_event profdata_event_read(
+    const uint8_t *at, bool is_wide)
 {
     struct profdata_event event;
     event.kind = is_wide ? profdata_u64(at) : profdata_u32(at);

@@ -64,6 +64,13 @@ static inline int profdata_strings_name(struct profdata_strings *strings, uint64
     return profdata_strings_name_slow(strings, id, name);
 }
 
+/* A hint that the name of this id is wanted soon. */
+static inline void profdata_strings_prefetch(const struct profdata_strings *strings, uint64_t id)
+{
+    if (id < strings->virtual_count)
+        __builtin_prefetch(&strings->virtual_names[id]);
+}
+
 /* Adds the whole text of an id to out. LAM_OK or LAM_E_NOMEM; what cannot be read is left out of it and counted. */
 int profdata_strings_text(struct profdata_strings *strings, uint64_t id, struct strbuf *out);
 
