@@ -8,9 +8,10 @@
 
 int64_t process_events_ns(struct process_events *events, uint64_t time)
 {
+    int64_t ns = time < INT64_MAX ? (int64_t)time : INT64_MAX;
     if (events->file->header.measure == STREAM_MEASURE_TICKS)
-        return tick_clock_ns(events->clock, time);
-    return time < INT64_MAX ? (int64_t)time : INT64_MAX - 1;
+        ns = tick_clock_ns(events->clock, time);
+    return ns < INTERVAL_NEST_OPEN ? ns : INTERVAL_NEST_OPEN - 1;
 }
 
 static int make_label(struct process_events *events, uint32_t kind, uint32_t id, uint32_t *out)
@@ -277,7 +278,7 @@ static int on_interval(struct process_events *events, struct event_line *line,
     };
     in.end_thread =
         event->end_thread == event->thread ? in.thread : thread_id(events, event->end_thread);
-    uint64_t wall_ns = in.end_ns > in.start_ns ? (uint64_t)(in.end_ns - in.start_ns) : 0;
+    uint64_t wall_ns = in.end_ns > in.start_ns ? (uint64_t)in.end_ns - (uint64_t)in.start_ns : 0;
     in.active_ns = active_ns(events, event, end, wall_ns);
     if (event->has_self)
         in.self_ns = span_ns(events, event->start, event->self);

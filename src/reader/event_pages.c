@@ -1,6 +1,7 @@
 #include "reader/event_pages.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <zstd.h>
 
 #include "base/memory.h"
@@ -68,6 +69,26 @@ static int get_copy(struct event_pages *pages, size_t index, const struct stream
     return 1;
 }
 
+/* A page read in place long ago is let go of: a file as large as the memory is read with little of it. It comes back from the
+ * file when it is wanted again. */
+static void leave_behind(struct event_pages *pages, size_t index)
+{
+    for (unsigned i = 0; i < EVENT_PAGES_KEPT; i++) {
+        if (pages->in_place[i] == index + 1)
+            return;
+    }
+    size_t *oldest = &pages->in_place[pages->next_in_place++ % EVENT_PAGES_KEPT];
+    const struct stream_page_ref *ref = *oldest ? &pages->file->pages.items[*oldest - 1] : NULL;
+    *oldest = index + 1;
+    if (!ref || !pages->file->map.is_mapped)
+        return;
+    uint64_t begin = ref->body_offset - STREAM_PAGE_HEADER_BYTES;
+    uint64_t whole =
+        ref->body_bytes & ~(uint64_t)(STREAM_PAGE_GRAIN - 1); /* of a file that ends in it */
+    if (begin % STREAM_PAGE_GRAIN == 0)
+        (void)madvise((void *)(uintptr_t)(pages->file->bytes + begin), whole, MADV_DONTNEED);
+}
+
 int event_pages_get(struct event_pages *pages, size_t index, struct event_page *out)
 {
     const struct stream_page_ref *ref = &pages->file->pages.items[index];
@@ -75,5 +96,8 @@ int event_pages_get(struct event_pages *pages, size_t index, struct event_page *
     bool in_place = !ref->packed_bytes && !pages->file->is_swapped && ((uintptr_t)at & 7) == 0;
     *out = (struct event_page){ref, (const struct stream_slot *)(const void *)at,
                                ref->body_bytes / (uint32_t)sizeof(struct stream_slot)};
-    return in_place ? 1 : get_copy(pages, index, &out->slots);
+    if (!in_place)
+        return get_copy(pages, index, &out->slots);
+    leave_behind(pages, index);
+    return 1;
 }

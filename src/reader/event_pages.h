@@ -20,6 +20,8 @@ struct event_pages {
     struct stream_slot *kept[EVENT_PAGES_KEPT];
     size_t kept_page[EVENT_PAGES_KEPT]; /* index + 1 in file->pages; 0: none */
     unsigned next;                      /* the one to be given up */
+    size_t in_place[EVENT_PAGES_KEPT];  /* the last ones that were read where they lie: index + 1 */
+    unsigned next_in_place;
     uint8_t *spare;
     void *unpacker;
 };
