@@ -68,15 +68,44 @@ static int write_out(const struct compare *compare, const struct diff_settings *
     return rc;
 }
 
-static int read_input(struct run_matrix *matrix, const char *input, uint32_t side,
-                      struct classifier *cls, struct lam_error *err)
+/* A damaged run would show what it lacks as a change: it is left out where its side has others. Of the many profiles of a
+ * build, one may be damaged. */
+static int read_input(const struct diff_settings *set, struct run_matrix *matrix, uint32_t side,
+                      size_t index, struct classifier *cls, struct lam_error *err)
 {
+    const char *input = set->inputs[side].items[index];
     struct run_damage damage;
     int rc = read_run(matrix, input, side, cls, &damage, err);
-    if (rc == LAM_OK && damage.damaged > 0)
+    if (rc < 0 || damage.damaged == 0)
+        return rc;
+    if (damage.files > 1) {
         launcher_say("warning: %s: not all of it could be read%s%s", input,
                      damage.first[0] ? ": " : "", damage.first);
-    return rc;
+        return LAM_OK;
+    }
+    run_matrix_drop(matrix);
+    if (set->inputs[side].count == 1)
+        return lam_error_set(err, LAM_E_CORRUPT, "%s: damaged%s%s", input,
+                             damage.first[0] ? ": " : "", damage.first);
+    launcher_say("left out: %s: damaged%s%s", input, damage.first[0] ? ": " : "", damage.first);
+    return LAM_OK;
+}
+
+static int read_sides(const struct diff_settings *set, struct run_matrix *matrix,
+                      struct classifier *cls, struct lam_error *err)
+{
+    static const char *const names[] = {"old", "new"};
+    for (uint32_t side = 0; side < COMPARE_SIDES; side++) {
+        size_t before = matrix->runs.count;
+        for (size_t i = 0; i < set->inputs[side].count; i++) {
+            int rc = read_input(set, matrix, side, i, cls, err);
+            if (rc < 0)
+                return rc;
+        }
+        if (matrix->runs.count == before)
+            return lam_error_set(err, LAM_E_NOTFOUND, "none of the %s runs is whole", names[side]);
+    }
+    return LAM_OK;
 }
 
 /* 1 when --fail-above says so. */
@@ -88,9 +117,8 @@ static int run_diff(struct diff_settings *set, struct lam_error *err)
     struct run_matrix matrix = {0};
     struct compare compare = {0};
     int rc = classifier_open(&cls, &options, err);
-    for (uint32_t side = 0; side < COMPARE_SIDES; side++)
-        for (size_t i = 0; rc == LAM_OK && i < set->inputs[side].count; i++)
-            rc = read_input(&matrix, set->inputs[side].items[i], side, cls, err);
+    if (rc == LAM_OK)
+        rc = read_sides(set, &matrix, cls, err);
     struct compare_options compare_options = {.metric = (enum run_metric)set->metric,
                                               .exclude = set->exclude.items,
                                               .exclude_count = set->exclude.count};
