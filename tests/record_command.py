@@ -165,6 +165,8 @@ def test_programs_that_cannot_be_preloaded():
     equal((done.returncode, done.stdout), (5, b"hello\n"), "static")
     equal(complete()["command_note"], "statically linked", "why")
     check(b"was not sampled: statically linked" in done.stderr, done.stderr)
+    shown = subprocess.run([LAMELLA, "report", "r.lamella"], capture_output=True).stdout
+    check(b"samples 0 (nothing was sampled)" in shown, shown)
     program = compile_c("asan", "#include <stdio.h>\nint main(void) { puts(\"hello\"); return 6; }\n", "-fsanitize=address")
     done = record(program, out="s")
     equal((done.returncode, done.stdout), (6, b"hello\n"), (done.stderr, "address sanitizer"))

@@ -143,6 +143,17 @@ def test_without_memory_backed_storage():
     complete("r")
 
 
+def test_a_working_directory_that_is_gone():
+    os.mkdir("gone")
+    done = subprocess.run(["sh", "-c", f"cd gone && rmdir ../gone && exec '{LAMELLA}' record -- true"], capture_output=True)
+    check(done.returncode == 125 and b"working directory is gone" in done.stderr, done.stderr)
+    place = os.path.abspath("g.lamella")
+    os.mkdir("gone")
+    done = subprocess.run(["sh", "-c", f"cd gone && rmdir ../gone && exec '{LAMELLA}' record -q -o '{place}' -- sh -c 'exit 6'"], capture_output=True)
+    equal((done.returncode, done.stderr), (6, b""), "elsewhere")
+    complete("g.lamella")
+
+
 def recorded_twice(name):
     done = record("sh", "-c", "ls / >/dev/null; ls / >/dev/null", out=name, options=["-q"])
     equal(done.returncode, 0, done.stderr)

@@ -38,11 +38,15 @@ static int find_failure(struct draft *draft)
                    "was written until then.");
     if (report->session.exit_code <= 0)
         return LAM_OK;
+    const char *sig =
+        report->session.exit_code > 128 ? sigabbrev_np(report->session.exit_code - 128) : NULL;
     return add(
         draft, (struct report_finding){"command_failed", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
         arena_printf(&report->arena,
-                     "The command failed with exit code %d: what it did not get to is not in here.",
-                     report->session.exit_code));
+                     "The command failed with exit code %d%s%s%s: what it did not get to is not in "
+                     "here.",
+                     report->session.exit_code, sig ? " (128 + the number of SIG" : "",
+                     sig ? sig : "", sig ? ")" : ""));
 }
 
 /* Thread-seconds that the command's threads waited for a core, and ran. */

@@ -21,6 +21,10 @@ void report_rate_text(const struct report *report, struct strbuf *text)
         strbuf_add(text, "account only");
         return;
     }
+    if (!session->has_samples) { /* no process of it could be sampled */
+        strbuf_add(text, "nothing was sampled");
+        return;
+    }
     strbuf_addf(text, "%s%u Hz, %s, %s kernel", session->rate_auto ? "up to " : "", session->rate_hz,
                 report_engine_name(session->engine), session->kernel_mode ? "with" : "without");
 }

@@ -57,6 +57,9 @@ static int make_named(const char *path, struct lam_error *err)
         return lam_error_set(
             err, LAM_E_EXISTS,
             "%s: exists already, and a recording never overwrites; name another with -o", path);
+    if (errno == ENOENT && !strchr(path, '/'))
+        return lam_error_set(err, LAM_E_NOTFOUND,
+                             "%s: the working directory is gone; name another place with -o", path);
     if (errno == ENOENT) {
         char *above = path_dir(path);
         int rc = lam_error_set(err, LAM_E_NOTFOUND, "%s: there is no directory %s to make it in",
