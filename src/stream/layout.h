@@ -689,8 +689,6 @@ static inline uint32_t stream_tree_page_nodes(uint32_t sequence)
  * What agents must know without an environment variable each. One grain. */
 #define CONTROL_MAGIC "LAMCTRL1"
 
-#define STREAM_RULES_NAME \
-    "rules" /* beside it: unwind rules that agents share, and nobody else reads */
 
 struct control_page {
     char magic[8];
