@@ -689,7 +689,6 @@ static inline uint32_t stream_tree_page_nodes(uint32_t sequence)
  * What agents must know without an environment variable each. One grain. */
 #define CONTROL_MAGIC "LAMCTRL1"
 
-
 struct control_page {
     char magic[8];
     uint32_t version; /* 1 */
