@@ -117,6 +117,15 @@ static void add_open(struct candidate *name, const struct report_amount *amount)
     name->late_ns += amount->late_ns;
 }
 
+/* Whether a marker file can hold it as a pattern: no control bytes, and no quote, which ends a pattern with blanks. */
+static bool is_writable(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f || *text == '"')
+            return false;
+    return true;
+}
+
 /* The best name for what is open of a question; INTERN_NONE: none is worth a marker. */
 static uint32_t best_name(struct suggest_search *search, uint32_t question, uint32_t *mark)
 {
@@ -128,8 +137,8 @@ static uint32_t best_name(struct suggest_search *search, uint32_t question, uint
         const struct candidate *name = &search->names.items[i],
                                *held = best == INTERN_NONE ? NULL : &search->names.items[best];
         const char *text = intern_text(&search->probe->names, i, NULL);
-        if (name->open_ns == 0 || *text == '[' || name->depth <= OUTER_FRAMES ||
-            (double)name->asked_ns < EXCLUSIVE * (double)name->all_ns)
+        if (name->open_ns == 0 || *text == '[' || !is_writable(text) ||
+            name->depth <= OUTER_FRAMES || (double)name->asked_ns < EXCLUSIVE * (double)name->all_ns)
             continue;
         if (!held || name->open_ns > held->open_ns ||
             (name->open_ns == held->open_ns && name->depth < held->depth))
@@ -283,7 +292,8 @@ static int suggest_programs(struct suggest_search *search)
     }
     int rc = LAM_OK;
     for (size_t i = 0; i < probe->groups.count && rc == LAM_OK; i++) {
-        if (rest.items[i].cpu_ns <= 4 * known.items[i].cpu_ns || !*probe->groups.items[i].program)
+        if (rest.items[i].cpu_ns <= 4 * known.items[i].cpu_ns || !*probe->groups.items[i].program ||
+            !is_writable(probe->groups.items[i].program))
             continue;
         struct probe_suggestion line = {.rule = MARKER_ROLE,
                                         .pattern = probe->groups.items[i].program,

@@ -21,14 +21,14 @@ static void heading(const struct term *term, struct strbuf *out, const char *tex
     strbuf_add_char(out, '\n');
 }
 
-/* A pattern as a marker file has it. */
-static void add_pattern(struct strbuf *text, const char *pattern, bool is_literal)
+/* A name as a marker file has it: a pattern that matches this name alone. */
+static void add_literal(struct strbuf *text, const char *pattern)
 {
     bool has_blanks = strpbrk(pattern, " \t") != NULL;
     if (has_blanks)
         strbuf_add_char(text, '"');
     for (const char *at = pattern; *at; at++) {
-        if (is_literal && strchr("*?\\", *at))
+        if (strchr("*?\\", *at))
             strbuf_add_char(text, '\\');
         strbuf_add_char(text, *at);
     }
@@ -186,9 +186,12 @@ static void add_marker(const struct probe_view *view, struct strbuf *text, const
         strbuf_add(text, "no marker");
         return;
     }
+    const char *file = set->files.items[marker->file];
     strbuf_addf(text, "%s ", rule_names[marker->rule]);
-    add_pattern(text, marker->pattern, false);
-    strbuf_addf(text, " (%s:%u)", set->files.items[marker->file], marker->line);
+    strbuf_add_printable(text, marker->pattern, marker->pattern_length);
+    strbuf_add(text, " (");
+    strbuf_add_printable(text, file, strlen(file));
+    strbuf_addf(text, ":%u)", marker->line);
 }
 
 static void add_place(struct strbuf *text, const struct phase_bucket *bucket)
@@ -266,12 +269,12 @@ static void add_line(const struct probe_suggestion *line, struct strbuf *out)
     if (line->rule == MARKER_ROLE)
         strbuf_add(out, "process");
     else
-        add_pattern(out, line->pattern, true);
+        add_literal(out, line->pattern);
     strbuf_addf(out, "  %s  %s  %s", line->segment, line->phase,
                 line->detail && *line->detail ? line->detail : "-");
     if (line->rule == MARKER_ROLE) {
         strbuf_add(out, "  module=");
-        add_pattern(out, line->pattern, true);
+        add_literal(out, line->pattern);
     }
 }
 
@@ -290,7 +293,7 @@ static void write_suggestions(const struct probe_view *view, struct strbuf *out)
                     unit_percent(share(line->amount.cpu_ns, view->lines->amount.cpu_ns)).text);
         if (line->rule == MARKER_ROLE) {
             strbuf_add(out, "thread       *  process  module=");
-            add_pattern(out, line->pattern, true);
+            add_literal(out, line->pattern);
             strbuf_add_char(out, '\n');
         }
         add_line(line, out);
