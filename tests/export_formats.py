@@ -373,6 +373,102 @@ def test_recording_in_every_format():
     check(b"/" not in gzip.decompress(export("--to", "pprof", "--redact", "r.lamella").stdout), "no path is left after --redact")
 
 
+INSTRUMENTED = r"""
+#include <lamella/lamella.h>
+#include <string.h>
+
+static struct lam_kind kind;
+static struct lam_label label(const char *text, size_t size) { return lam_label_intern(LAM_DEFAULT, text, size); }
+
+int main(int argc, char **argv)
+{
+    struct lam_options options;
+    lam_options_init(&options);
+    options.path = argv[1];
+    options.calls = argc > 2 ? LAM_CALLS_TREE : 0;
+    if (lam_open(&options) != LAM_OK)
+        return 1;
+    kind = lam_kind_intern(LAM_DEFAULT, "Work");
+    struct lam_handle outer = lam_begin(LAM_DEFAULT, kind, label("outer", 5));
+    struct lam_arg arg = {.type = LAM_ARG_TEXT, .value.text_bytes = 5, .text = "k\x1b\xff\"<"};
+    struct lam_handle inner = lam_begin_args(LAM_DEFAULT, kind, label("\xff\xfe;\n\0</title>", 12), &arg, 1);
+    lam_instant(LAM_DEFAULT, kind, label("point", 5));
+    lam_integer(LAM_DEFAULT, kind, label("size", 4), 12345);
+    lam_end(LAM_DEFAULT, inner);
+    struct lam_handle apart = lam_begin_detached(LAM_DEFAULT, kind, label("apart", 5));
+    lam_end(LAM_DEFAULT, outer);
+    lam_end(LAM_DEFAULT, apart);
+    struct lam_track one = lam_track_create(LAM_DEFAULT, label("track one", 9)), two = lam_track_create(LAM_DEFAULT, label("track two", 9));
+    lam_track_switch(LAM_DEFAULT, one);
+    struct lam_handle first = lam_begin(LAM_DEFAULT, kind, label("first", 5));
+    lam_track_switch(LAM_DEFAULT, two);
+    struct lam_handle second = lam_begin(LAM_DEFAULT, kind, label("second", 6));
+    lam_track_switch(LAM_DEFAULT, one);
+    lam_end(LAM_DEFAULT, first);
+    lam_track_switch(LAM_DEFAULT, two);
+    lam_end(LAM_DEFAULT, second);
+    lam_track_switch(LAM_DEFAULT, (struct lam_track){0});
+    for (int i = 0; i < 100; i++) {
+        lam_call_enter(LAM_DEFAULT, label("caller", 6));
+        lam_call_enter(LAM_DEFAULT, label("callee", 6));
+        lam_call_exit(LAM_DEFAULT, label("callee", 6));
+        lam_call_exit(LAM_DEFAULT, label("caller", 6));
+    }
+    lam_begin(LAM_DEFAULT, kind, label("never ended", 11));
+    return 0;
+}
+"""
+ODD = b"\xff\xfe;\n\0</title>"
+
+
+def instrumented(*args):
+    archive = os.path.join(os.environ["LAMELLA_BUILD"], "liblamella.a")
+    if not os.path.exists(archive):
+        raise Skip("liblamella is not built")
+    program = compile_c("instrumented", INSTRUMENTED, "-I" + os.path.join(os.environ["LAMELLA_SRC"], "include"), archive, "-pthread")
+    subprocess.run([program, "i.lamella", *args], check=True)
+    return "i.lamella"
+
+
+def test_instrumented_program_in_every_format():
+    recording = instrumented()
+    names = {b"outer", ODD[:12], b"apart", b"first", b"second", b"caller", b"callee", b"never ended"}
+    chrome = load("chrome", recording)
+    equal({unescape(name) for _, _, name, *_ in chrome["intervals"]}, names, "chrome's intervals")
+    equal([name for _, _, name, _ in chrome["instants"]], ["point"], "chrome's instants")
+    equal([(name, value) for _, _, name, _, value in chrome["counters"]], [("size", 12345)], "chrome's counters")
+    rows = {unescape(name): chrome["names"][pid, tid] for pid, tid, name, *_ in chrome["intervals"]}
+    equal((rows[b"first"], rows[b"second"]), ("track one", "track two"), "tracks have rows of their own")
+    check("beside" in rows[b"apart"], "a detached interval stands beside its thread")
+    args = {unescape(name): args for _, _, name, _, _, args in chrome["intervals"]}
+    check(args[b"never ended"].get("open") is True, "what never ended says so")
+    check(any(b"k\x1b\xff\"<" in unescape(value) for value in args[ODD[:12]].values() if isinstance(value, str)), f"an argument of any bytes: {args[ODD[:12]]}")
+    perfetto = load("perfetto", recording)
+    equal({unescape(name) for _, name, *_ in perfetto["intervals"]}, names, "perfetto's intervals")
+    equal([(name, value) for _, name, _, value in perfetto["counters"]], [("size", 12345)], "perfetto's counters")
+    equal(sum(name == "callee" for _, name, *_ in perfetto["intervals"]), 100, "perfetto's calls")
+    firefox = load("firefox", recording)
+    equal({unescape(name) for _, name, _, end, _ in firefox["markers"] if end is not None}, names, "firefox's intervals")
+    speedscope = load("speedscope", recording)
+    paths = {path for _, events in speedscope["evented"] for path, *_ in events}
+    check("caller;callee" in paths and "first" in paths and "second" in paths, f"speedscope's stacks: {paths}")
+    folded = {tuple(map(unescape, names)) for names, _ in load("folded", recording)}
+    check((b"instrumented", b"outer", ODD[:12]) in folded and (b"instrumented", b"caller", b"callee") in folded, f"folded stacks: {folded}")
+    ElementTree.fromstring(export("--to", "flamegraph", recording).stdout)
+    stacks = {";".join(names): count for names, count, *_ in load("pprof", recording)}
+    equal(stacks["caller;callee"], 100, "pprof's counts")
+
+
+def test_folded_calls_are_counted():
+    recording = instrumented("tree")
+    folded = {";".join(names) for names, _ in load("folded", recording)}
+    check("instrumented;caller;callee" in folded, f"folded stacks: {folded}")
+    equal({";".join(names): count for names, count, *_ in load("pprof", recording)}["caller;callee"], 100, "pprof's counts")
+    done = export("--to", "chrome", recording)
+    check(b"counted and not stored" in done.stderr, "chrome says so")
+    read_chrome(done.stdout)
+
+
 def test_speedscope_schema():
     path = os.path.join(os.environ["LAMELLA_SRC"], "tests", "web", "node_modules", "speedscope", "dist", "release", "file-format-schema.json")
     if not os.path.exists(path):
