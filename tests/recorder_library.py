@@ -229,6 +229,23 @@ def test_under_record():
     equal(labels("both.lamella").get("f"), 10, "events, packed")
 
 
+def test_installed():
+    done = run("cmake", "--install", BUILD, "--prefix", os.path.abspath("usr"))
+    equal(done.returncode, 0, done.stderr)
+    if not shutil.which("pkg-config"):
+        raise Skip("pkg-config is not installed")
+    where = os.path.dirname(glob.glob("usr/lib/**/lamella.pc", recursive=True)[0])
+    flags = run("pkg-config", "--define-prefix", "--cflags", "--libs", "lamella", env={"PKG_CONFIG_PATH": os.path.abspath(where)})
+    equal(flags.returncode, 0, flags.stderr)
+    library = os.path.dirname(os.path.abspath(where))
+    with open("scope.c", "w", encoding="utf-8") as file:
+        file.write(SCOPE)
+    done = run("cc", "-std=c17", "scope.c", "-o", "scope", *flags.stdout.split(), f"-Wl,-rpath,{library}")
+    equal(done.returncode, 0, done.stderr)
+    equal(run("./scope", env={"LAMELLA_OUT": "i.lam"}).returncode, 3, "exit code")
+    equal(labels("i.lam").get("f"), 10, "events")
+
+
 def test_example():
     toy = os.path.join(BUILD, "examples", "toy_compiler")
     shapes = os.path.join(SRC, "examples", "shapes.toy")

@@ -59,7 +59,7 @@ static struct slot_place put_wide(struct lane *lane, uint32_t kind, uint32_t id,
 
 static inline int is_simple(const struct lane *lane, uint32_t kind)
 {
-    return __builtin_expect(kind <= STREAM_SLOT_KIND_MAX && !lane->counters, 1);
+    return kind <= STREAM_SLOT_KIND_MAX && !lane->counters;
 }
 
 static inline struct lam_handle begin(struct lane *lane, uint32_t kind, uint32_t id)
