@@ -60,7 +60,7 @@ static bool is_recursive(const struct backward *back, uint32_t lane_index, uint3
     if (open == NOT_OPEN || parent == NO_PARENT)
         return false;
     uint32_t at = (uint32_t)open;
-    if (!lane->is_tangled && open >> 32 == lane_index && at < lane->stack.count &&
+    if (!lane->is_tangled && open >> 32 == lane_index && at <= parent &&
         lane->stack.items[at].label == label)
         return true;
     return is_among_ancestors(lane, parent, label); /* it is open elsewhere, or the hint is old */

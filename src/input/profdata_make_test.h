@@ -127,7 +127,8 @@ static inline void made_free(struct made *made)
 
 struct told_interval {
     struct profile_interval interval;
-    char name[64];  /* of the label */
+    char name[64]; /* of the label */
+    char kind[32];
     char args[256]; /* each with a bar before it */
 };
 
@@ -135,6 +136,7 @@ struct told {
     LAM_ARRAY(struct told_interval) intervals;
     LAM_ARRAY(struct profile_instant) instants;
     LAM_ARRAY(struct strbuf) labels; /* by id */
+    LAM_ARRAY(uint32_t) kinds;       /* of them */
     LAM_ARRAY(struct profile_path) paths;
     LAM_ARRAY(uint32_t) tids; /* by thread id */
     struct profile_session session;
@@ -147,8 +149,10 @@ struct told {
 static inline int told_label(void *ctx, const struct profile_label *label)
 {
     struct told *told = ctx;
-    if (array_resize(&told->labels, (size_t)label->label + 1) < 0)
+    if (array_resize(&told->labels, (size_t)label->label + 1) < 0 ||
+        array_resize(&told->kinds, (size_t)label->label + 1) < 0)
         return LAM_E_NOMEM;
+    told->kinds.items[label->label] = label->kind;
     strbuf_add_bytes(&told->labels.items[label->label], label->text.bytes, label->text.size);
     return LAM_OK;
 }
@@ -158,6 +162,8 @@ static inline int told_interval(void *ctx, const struct profile_interval *interv
     struct told *told = ctx;
     struct told_interval kept = {.interval = *interval};
     snprintf(kept.name, sizeof kept.name, "%s", strbuf_text(&told->labels.items[interval->label]));
+    snprintf(kept.kind, sizeof kept.kind, "%s",
+             strbuf_text(&told->labels.items[told->kinds.items[interval->label]]));
     for (size_t i = 0; i < interval->argc; i++)
         snprintf(kept.args + strlen(kept.args), sizeof kept.args - strlen(kept.args), "|%.*s",
                  (int)interval->args[i].size, interval->args[i].bytes);
@@ -226,6 +232,7 @@ static inline void told_free(struct told *told)
     for (size_t i = 0; i < told->labels.count; i++)
         strbuf_free(&told->labels.items[i]);
     array_free(&told->labels);
+    array_free(&told->kinds);
     array_free(&told->intervals);
     array_free(&told->instants);
     array_free(&told->paths);
