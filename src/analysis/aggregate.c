@@ -88,9 +88,11 @@ int aggregate_make(struct aggregate *aggregate, const struct run_matrix *matrix,
 {
     *aggregate = (struct aggregate){.matrix = matrix, .metric = options->metric};
     int rc = check_measures(matrix, err);
-    double *values = rc == LAM_OK ? mem_zalloc(matrix->runs.count + 1, sizeof *values) : NULL;
-    if (rc == LAM_OK && !values)
-        rc = lam_error_set(err, LAM_E_NOMEM, "aggregate: out of memory");
+    if (rc < 0)
+        return rc;
+    double *values = mem_zalloc(matrix->runs.count + 1, sizeof *values);
+    if (!values)
+        return lam_error_set(err, LAM_E_NOMEM, "aggregate: out of memory");
     for (uint32_t i = 0; rc == LAM_OK && i < matrix->rows.count; i++) {
         const struct run_row *row = &matrix->rows.items[i];
         if (row->cells.count == 0 || is_excluded(matrix, row, options))

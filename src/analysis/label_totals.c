@@ -48,9 +48,10 @@ void labels_close(struct labels **out)
     array_each(&state->totals, total) duration_histogram_free(&total->histogram);
     array_free(&state->totals);
     array_free(&state->marks);
-    for (size_t i = 0; i < state->open.count; i++)
-        free_open(state->open.items[i]);
-    array_free(&state->open);
+    for (struct open_process *next, *open = state->open; open; open = next) {
+        next = open->next;
+        free_open(open);
+    }
     array_free(&state->process_of);
     array_free(&state->threads);
     array_free(&state->process_rows);
@@ -176,20 +177,20 @@ static int open_process(struct labels_state *state, uint32_t process)
     if (process == 0 || process >= state->process_of.count || !state->process_of.items[process])
         return LAM_E_INVAL;
     struct open_process *found = NULL;
-    for (size_t i = 0; i < state->open.count; i++) {
-        if (state->open.items[i]->process == process) {
-            state->current = state->open.items[i];
+    for (struct open_process *open = state->open; open; open = open->next) {
+        if (open->process == process) {
+            state->current = open;
             return LAM_OK;
         }
-        if (state->open.items[i]->process == 0)
-            found = state->open.items[i];
+        if (open->process == 0)
+            found = open;
     }
     if (!found) {
         found = mem_zalloc(1, sizeof *found);
-        if (!found || array_push(&state->open, found) < 0) {
-            mem_free(found);
+        if (!found)
             return LAM_E_NOMEM;
-        }
+        found->next = state->open;
+        state->open = found;
     }
     found->process = process;
     found->index = state->process_of.items[process] - 1;
@@ -200,9 +201,9 @@ static int open_process(struct labels_state *state, uint32_t process)
 static int on_process_end(void *ctx, const struct profile_process_end *end)
 {
     struct labels_state *state = ctx;
-    for (size_t i = 0; i < state->open.count; i++)
-        if (state->open.items[i]->process == end->process)
-            return labels_flush(state, state->open.items[i]);
+    for (struct open_process *open = state->open; open; open = open->next)
+        if (open->process == end->process)
+            return labels_flush(state, open);
     return LAM_OK;
 }
 
@@ -413,8 +414,8 @@ static int on_session_end(void *ctx, const struct profile_session_end *end)
 {
     struct labels_state *state = ctx;
     state->labels.end = *end;
-    for (size_t i = 0; i < state->open.count; i++) {
-        int rc = state->open.items[i]->process ? labels_flush(state, state->open.items[i]) : LAM_OK;
+    for (struct open_process *open = state->open; open; open = open->next) {
+        int rc = open->process ? labels_flush(state, open) : LAM_OK;
         if (rc < 0)
             return rc;
     }

@@ -39,6 +39,7 @@ struct label_slot {
 
 /* Processes come one after another, so one of these is used again and again; more where an input mixes them. */
 struct open_process {
+    struct open_process *next;
     uint32_t process;                   /* the input's id; 0: free */
     uint32_t index;                     /* in labels.processes */
     LAM_ARRAY(struct label_slot) slots; /* by label id */
@@ -66,7 +67,7 @@ struct labels_state {
     struct map name_ids;                  /* kind and text → name */
     LAM_ARRAY(struct label_total) totals; /* by name */
     LAM_ARRAY(struct label_mark) marks;   /* by name */
-    LAM_ARRAY(struct open_process *) open;
+    struct open_process *open;            /* all of them; few */
     struct open_process *current;
     LAM_ARRAY(uint32_t) process_of;         /* the input's process id → index + 1 */
     LAM_ARRAY(struct label_thread) threads; /* by the input's thread id */
