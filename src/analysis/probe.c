@@ -350,7 +350,7 @@ static void count_quality(struct probe_totals *totals, const struct phase_bucket
         totals->backend_named_ns += cpu_ns;
     if (strcmp(bucket->phase_name, "codegen") == 0)
         totals->codegen_ns += cpu_ns;
-    if (strcmp(bucket->phase_name, "machine_code") == 0 && bucket->detail_kind != PHASE_DETAIL_NAMED)
+    if (strcmp(bucket->phase_name, "machine_code") == 0 && bucket->detail_kind == PHASE_DETAIL_NONE)
         totals->bare_machine_code_ns += cpu_ns;
 }
 
