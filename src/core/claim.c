@@ -45,14 +45,40 @@ static int open_again(struct claim_file *file)
     return 0;
 }
 
-/* -EOPNOTSUPP: the launcher chose storage that can reserve; elsewhere nothing is written. */
+int claim_write(const struct claim_file *file, uint64_t offset, const void *bytes, uint64_t size)
+{
+    const uint8_t *at = bytes;
+    while (size) {
+        long wrote = sys_call4(SYS_pwrite64, file->fd, at, size, offset);
+        if (wrote == -EINTR)
+            continue;
+        if (wrote <= 0)
+            return wrote < 0 ? (int)wrote : -EIO;
+        at += wrote;
+        offset += (uint64_t)wrote;
+        size -= (uint64_t)wrote;
+    }
+    return 0;
+}
+
+/* A file system that cannot reserve has its blocks taken by zeros. */
+static int write_zeros(int fd, uint64_t offset, uint32_t size)
+{
+    static const uint8_t zeros[4096];
+    struct claim_file file = {.fd = fd};
+    int rc = 0;
+    for (uint32_t at = 0; at < size && rc == 0; at += (uint32_t)sizeof zeros)
+        rc = claim_write(&file, offset + at, zeros, sizeof zeros);
+    return rc;
+}
+
 static int reserve(int fd, uint64_t offset, uint32_t size)
 {
     long rc;
     do
         rc = sys_call4(SYS_fallocate, fd, 0, offset, size);
     while (rc == -EINTR);
-    return (int)rc;
+    return rc == -EOPNOTSUPP ? write_zeros(fd, offset, size) : (int)rc;
 }
 
 int claim_restore(struct claim_file *file, uint64_t offset, const void *content, uint32_t size,
@@ -81,22 +107,6 @@ int claim_offset(struct claim_file *file, uint32_t size, uint64_t *offset)
     if ((file->max_bytes && seen + size > file->max_bytes) || past_file_limit(seen + size))
         return -EFBIG;
     *offset = __atomic_fetch_add(file->cursor, size, __ATOMIC_RELAXED);
-    return 0;
-}
-
-int claim_write(const struct claim_file *file, uint64_t offset, const void *bytes, uint64_t size)
-{
-    const uint8_t *at = bytes;
-    while (size) {
-        long wrote = sys_call4(SYS_pwrite64, file->fd, at, size, offset);
-        if (wrote == -EINTR)
-            continue;
-        if (wrote <= 0)
-            return wrote < 0 ? (int)wrote : -EIO;
-        at += wrote;
-        offset += (uint64_t)wrote;
-        size -= (uint64_t)wrote;
-    }
     return 0;
 }
 

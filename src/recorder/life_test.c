@@ -2,6 +2,7 @@
 /* Threads that come and go, forks of all sorts, signals in the middle, budgets, clocks that jump. */
 #include "lamella/lamella.h"
 #include "recorder/decode_test.h"
+#include "recorder/recorder_state.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -458,6 +459,34 @@ static void flight_keeps_the_newest(void **state)
     end();
 }
 
+/* A file beyond 4 GiB, most of it a hole. */
+static void offsets_of_more_than_32_bits(void **state)
+{
+    (void)state;
+    begin_with("");
+    struct lam_kind kind = lam_kind_intern(LAM_DEFAULT, "A");
+    const uint64_t far_away = 5ull << 30;
+    __atomic_fetch_add(&default_recorder.stream.header->next_offset, far_away, __ATOMIC_RELAXED);
+    struct lam_handle outer = lam_begin(LAM_DEFAULT, kind, (struct lam_label){1});
+    for (uint64_t i = 0; i < 100000; i++)
+        assert_int_equal(lam_integer(LAM_DEFAULT, kind, (struct lam_label){1}, i), LAM_OK);
+    assert_int_equal(lam_end(LAM_DEFAULT, outer), LAM_OK);
+    lam_close();
+    int fd = open(path, O_RDONLY);
+    struct stat st;
+    fstat(fd, &st);
+    assert_true((uint64_t)st.st_size > far_away && st.st_blocks * 512 < 16 << 20);
+    uint32_t pages = 0;
+    for (uint64_t at = far_away; at < (uint64_t)st.st_size; at += 4096) {
+        struct stream_page page;
+        assert_int_equal(pread(fd, &page, sizeof page, (off_t)at), sizeof page);
+        pages += page.magic == STREAM_PAGE_MAGIC && page.self_offset == at;
+    }
+    close(fd);
+    assert_true(pages > 7);
+    unlink(path);
+}
+
 /* ---- clocks ---- */
 
 static void a_hundred_days_of_uptime(void **state)
@@ -578,12 +607,13 @@ static void counters_that_are_not_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_share_pages),      cmocka_unit_test(threads_at_once),
-        cmocka_unit_test(handlers_in_the_middle),   cmocka_unit_test(forks),
-        cmocka_unit_test(forks_among_threads),      cmocka_unit_test(stops_at_the_budget),
-        cmocka_unit_test(stops_at_the_file_limit),  cmocka_unit_test(flight_keeps_the_newest),
-        cmocka_unit_test(a_hundred_days_of_uptime), cmocka_unit_test(longer_than_a_slot_can_tell),
-        cmocka_unit_test(cpu_time_and_counters),    cmocka_unit_test(counters_that_are_not_there),
+        cmocka_unit_test(threads_share_pages),          cmocka_unit_test(threads_at_once),
+        cmocka_unit_test(handlers_in_the_middle),       cmocka_unit_test(forks),
+        cmocka_unit_test(forks_among_threads),          cmocka_unit_test(stops_at_the_budget),
+        cmocka_unit_test(stops_at_the_file_limit),      cmocka_unit_test(flight_keeps_the_newest),
+        cmocka_unit_test(offsets_of_more_than_32_bits), cmocka_unit_test(a_hundred_days_of_uptime),
+        cmocka_unit_test(longer_than_a_slot_can_tell),  cmocka_unit_test(cpu_time_and_counters),
+        cmocka_unit_test(counters_that_are_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
