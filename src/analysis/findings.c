@@ -210,8 +210,8 @@ static int find_low_coverage(struct draft *draft)
         uint64_t ns;
         const char *where;
     } parts[] = {{cov->unsampled_ns, "in programs that could not be sampled"},
-                 {cov->startup_ns, "before the first sample of their process"},
-                 {cov->tail_ns, "after the last sample of their thread"},
+                 {cov->startup_ns, "in starting processes, before the agent runs"},
+                 {cov->tail_ns, "in threads that ended without a sample and in processes' ends"},
                  {cov->late_ns, "in samples that came late"},
                  {report_unaccounted_ns(report), "in unidentified descendants"}};
     /* What could not be sampled has a finding of its own, and a few milliseconds say nothing. */
@@ -276,15 +276,16 @@ static int find_stripped(struct draft *draft)
     if (share < (is_blind ? 0.05 : 0.2))
         return LAM_OK;
     enum report_severity severity = is_blind ? REPORT_WARNING : REPORT_NOTE;
-    const char *what =
-        is_blind ? "phases are mostly missing" : "details below the phases are missing";
+    const char *what = is_blind ? "phases are mostly missing" : "functions have no names";
     return add(
         draft, (struct report_finding){"no_symbols", severity, NULL, NAN, REPORT_NO_UNIT},
         arena_printf(&report->arena,
                      "%s of the samples lie in programs and libraries without symbols, most of "
-                     "them in %s: their %s. (Distributions strip their compilers; those of "
-                     "rustup have symbols.)",
-                     unit_percent(share).text, path_name(worst->path), what));
+                     "them in %s: their %s.%s",
+                     unit_percent(share).text, path_name(worst->path), what,
+                     report->units.count ? " (Distributions strip their compilers; those of rustup "
+                                           "have symbols.)"
+                                         : ""));
 }
 
 static int find_unknown(struct draft *draft)
