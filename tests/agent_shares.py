@@ -50,12 +50,14 @@ def test_half_in_system_calls():
             both = by_name["in_read"] + by_name["own_work"]
             check(both >= 0.3, f"{engine} {kernel}: {by_name}") # the rest fills the memory that is read
             share = by_name["in_read"] / both
-            if kernel and engine != "cpu-timer":
+            if engine == "cpu-timer":
+                # Where threads queue for a core, a call of a tick's length is caught too often (docs/rates.md has how much): how
+                # busy the machine is says how far from a half it may be. Never too seldom: that would be time lost.
+                check(0.4 <= share <= 0.95, f"{engine}: {share}")
+            elif kernel:
                 check(share >= 0.45, f"{engine} without kernel mode: {share}")
             else:
-                # Where threads queue for a core, their turns end on the very ticks that the CPU timer is served at, in user mode:
-                # what runs past a tick in the kernel is then seen more often.
-                near(share, 0.5, 0.3 if engine == "cpu-timer" else 0.03, f"{engine}: half")
+                near(share, 0.5, 0.03, f"{engine}: half")
 
 
 def test_late_weight_is_told():
