@@ -51,7 +51,7 @@ RUST_USE = """    let _ = part%(i)d::table(&[part%(i)d::Kind::Number(1), part%(i
 """
 
 
-def rust_program(path, parts=8):
+def rust_program(path, parts=5):
     ids = [{"i": i} for i in range(parts)]
     text = RUST_HEAD + "".join(RUST_MODULE % i for i in ids)
     text += "pub fn all(v: &[u64]) -> u64 {\n    let mut grid = [0.5; 16];\n    let mut total = 0;\n"
@@ -264,7 +264,7 @@ long f%(i)d(std::vector<S%(i)d> v) {
 """
 
 
-def cpp_program(path, parts=4):
+def cpp_program(path, parts=2):
     with open(path, "w", encoding="utf-8") as file:
         file.write(CPP + "".join(CPP_PART % {"i": i} for i in range(parts)))
         file.write("int main() { return (" + " + ".join(f"f{i}({{}})" for i in range(parts)) + ") != 0; }\n")
@@ -296,8 +296,9 @@ def link_with(option, name, programs):
     found = subprocess.run([compiler, f"-print-prog-name={name}"], capture_output=True, check=True).stdout.decode().strip()
     if not os.path.exists(found) and not shutil.which(found):
         raise Skip(f"no {name}")
-    cpp_program("a.cc", 2)
-    subprocess.run([compiler, "-std=c++17", "-g", "-c", "a.cc", "-o", "a.o"], check=True)
+    with open("a.c", "w", encoding="utf-8") as file:
+        file.write("".join(f"int f{i}(int n) {{ return n + {i}; }}\n" for i in range(3000)) + "int main(void) { return f0(0) + f2999(1); }\n")
+    subprocess.run([compiler, "-x", "c", "-g", "-ffunction-sections", "-c", "a.c", "-o", "a.o"], check=True)
     done = record(compiler, option, "a.o", "-o", "a", options=RATE, timeout=120)
     equal(done.returncode, 0, f"{option}: {done.stderr.decode()}")
     seen = Breakdown("r.lamella", "--process", programs)
