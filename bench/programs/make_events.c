@@ -16,6 +16,7 @@ struct lane {
     uint32_t number, sequence, used;
     uint32_t track;
     uint64_t base;
+    uint64_t root; /* when the outermost call began: nothing that is stored later began before */
     uint8_t page[STREAM_PAGE_MAX];
 };
 
@@ -50,10 +51,10 @@ static void make_room(struct lane *lane, uint64_t time)
         return;
     flush_page(lane);
     lane->used = STREAM_PAGE_HEADER_BYTES;
-    lane->base = time;
-    put(lane, lane->number, STREAM_SLOT_OWNER, time, 1000 + lane->number);
+    lane->base = lane->root < time ? lane->root : time;
+    put(lane, lane->number, STREAM_SLOT_OWNER, lane->base, 1000 + lane->number);
     if (lane->track)
-        put(lane, lane->track, STREAM_SLOT_TRACK_SWITCH, time, 0);
+        put(lane, lane->track, STREAM_SLOT_TRACK_SWITCH, lane->base, 0);
 }
 
 static void put(struct lane *lane, uint32_t id, uint32_t code, uint64_t time, uint64_t payload)
@@ -192,6 +193,7 @@ int main(int argc, char **argv)
             lane->track = (uint32_t)(1 + (turn * 7 + i) % (100 * lanes) / lanes * lanes + i);
             put(lane, lane->track, STREAM_SLOT_TRACK_SWITCH, now[i], 0);
         }
+        lane->root = now[i];
         now[i] = call(lane, &shape, 0, now[i] + 10, &left) + 100;
     }
     for (uint32_t i = 0; i < lanes; i++)

@@ -206,6 +206,7 @@ enum {
     KIND_CALL,
     KIND_TASK,
     KIND_TENTH,
+    KIND_PLAIN,
     KIND_FAR = 300
 };
 enum {
@@ -479,6 +480,91 @@ static void weights_and_self(void **state)
     make_close(em.make);
 }
 
+/* Calls of a tree, each stored at its start with its end, or when it is over; scopes that are stored at their start lie in
+ * between. Returns its end. */
+static uint64_t grow(struct event_make *em, bool is_later, unsigned *seed, unsigned depth,
+                     uint64_t start)
+{
+    uint32_t id = (unsigned)rand_r(seed) % 2 ? S_A : S_B;
+    bool is_scope = rand_r(seed) % 4 == 0;
+    unsigned children = depth ? (unsigned)rand_r(seed) % 4 : 0;
+    uint64_t end = start + 2;
+    /* Its length is found by growing its children once without storing them. */
+    for (int stores = 0; stores < 2; stores++) {
+        unsigned state = *seed;
+        if (stores && em && (is_scope || !is_later))
+            event_make_interval(em, 1, is_scope ? KIND_FN : KIND_PLAIN, id, start, end);
+        uint64_t at = start + 2;
+        for (unsigned i = 0; i < children; i++)
+            at = grow(stores ? em : NULL, is_later, &state, depth - 1, at) + 2;
+        end = at + 2;
+        if (stores && em && !is_scope && is_later)
+            event_make_interval(em, 1, KIND_CALL, id, start, end);
+        if (stores || !em) {
+            *seed = state;
+            if (!em)
+                return end;
+        }
+    }
+    return end;
+}
+
+static int compare_lines(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* The lines of intervals, sorted, with the kinds that differ made the same. */
+static void sorted_lines(const char *text, struct strbuf *out)
+{
+    static char *lines[20000];
+    size_t count = 0;
+    char *copy = strdup(text);
+    assert_non_null(copy);
+    for (char *line = strtok(copy, "\n"); line; line = strtok(NULL, "\n")) {
+        char *label = strchr(line, ':');
+        if (label && count < sizeof lines / sizeof *lines)
+            lines[count++] = label;
+    }
+    qsort(lines, count, sizeof *lines, compare_lines);
+    for (size_t i = 0; i < count; i++)
+        strbuf_addf(out, "%s\n", lines[i]);
+    free(copy);
+}
+
+/* Whether an interval is stored at its start or when it is over, over many pages, makes no difference. */
+static void stored_late_is_the_same(void **state)
+{
+    (void)state;
+    for (unsigned round = 1; round < 4; round++) {
+        struct strbuf texts[2] = {{0}, {0}};
+        for (int is_later = 0; is_later < 2; is_later++) {
+            struct event_make em = begin();
+            event_make_kind(&em, KIND_PLAIN, S_CALL, 0, 0, 1, 0);
+            event_make_owner(&em, 1, 1, AT(0));
+            unsigned seed = round;
+            uint64_t at = AT(10);
+            for (unsigned i = 0; i < 100; i++)
+                at = grow(&em, is_later != 0, &seed, 5, at) + 2;
+            char path[] = "/tmp/lamella-events-XXXXXX";
+            close(mkstemp(path));
+            assert_int_equal(file_write_all(path, em.make->bytes, em.make->size, NULL), LAM_OK);
+            struct note note;
+            read_bytes(path, (struct profile_wants){0}, &note);
+            sorted_lines(strbuf_text(&note.text), &texts[is_later]);
+            assert_int_equal(note.end.clamped_times, 0);
+            assert_int_equal(note.end.overlapping_intervals, 0);
+            assert_true(note.end.intervals > 1000);
+            strbuf_free(&note.text);
+            (void)unlink(path);
+            make_close(em.make);
+        }
+        assert_string_equal(strbuf_text(&texts[0]), strbuf_text(&texts[1]));
+        strbuf_free(&texts[0]);
+        strbuf_free(&texts[1]);
+    }
+}
+
 /* A recorder beside the agent, in one process: threads are the same by their tids. */
 static void joined_with_the_agent(void **state)
 {
@@ -567,6 +653,7 @@ int main(void)
         cmocka_unit_test(weights_and_self),
         cmocka_unit_test(joined_with_the_agent),
         cmocka_unit_test(odd_strings),
+        cmocka_unit_test(stored_late_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

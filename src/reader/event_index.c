@@ -17,6 +17,7 @@ struct build {
     uint32_t track; /* that the owner runs */
     uint64_t track_since;
     uint64_t base;
+    struct event_floor floor;
 };
 
 static int owner_is(struct build *build, uint32_t thread, uint32_t tid)
@@ -105,7 +106,13 @@ static int on_event(struct build *build, const struct event_page *page, uint32_t
     uint64_t payload = stream_slot_payload(&page->slots[slot]);
     if (!(flags & (STREAM_KIND_INSTANT | STREAM_KIND_INTEGER)) && payload)
         seen(build, time + payload - 1);
-    if (!(flags & STREAM_KIND_LATER))
+    if (!(flags & STREAM_KIND_LATER)) {
+        event_floor_slot(&build->floor, time);
+        return LAM_OK;
+    }
+    build->lane->has_later = true;
+    event_floor_slot(&build->floor, payload ? time + payload - 1 : time);
+    if (time >= build->floor.floor)
         return LAM_OK;
     struct event_later later = {
         .start = time,
@@ -224,6 +231,7 @@ static int on_slot(struct build *build, const struct event_page *page, uint32_t 
 static int read_page(struct build *build, const struct event_page *page)
 {
     build->base = page->ref->base_ticks;
+    event_floor_page(&build->floor);
     uint64_t used = 0;
     for (uint32_t i = 0; i < page->count; i++) {
         struct stream_slot slot = event_slot_load(&page->slots[i]);
@@ -236,7 +244,9 @@ static int read_page(struct build *build, const struct event_page *page)
         uint64_t time = build->base + stream_slot_time(&slot);
         if (code != STREAM_SLOT_OWNER && !build->owner && owner_is(build, 0, page->ref->tid) < 0)
             return LAM_E_NOMEM;
-        if (!build->is_plain[code]) {
+        if (build->is_plain[code]) {
+            event_floor_slot(&build->floor, time);
+        } else {
             int rc = on_slot(build, page, i, &slot, time);
             if (rc < 0)
                 return rc;
@@ -260,6 +270,7 @@ static int read_lane(struct build *build, size_t *page)
     build->lane->pages = stream_pages_of(file, STREAM_PAGE_EVENTS, lane);
     build->owner = NULL;
     build->track = 0;
+    build->floor = (struct event_floor){0};
     int rc = LAM_OK;
     for (size_t i = build->lane->pages.first; rc >= 0 && i < build->lane->pages.end; i++) {
         struct event_page view;
@@ -285,7 +296,7 @@ static int compare_marks(const void *left, const void *right)
     return a->time < b->time ? -1 : a->time > b->time;
 }
 
-static int compare_later(const void *left, const void *right)
+int event_later_compare(const void *left, const void *right)
 {
     const struct event_later *a = left, *b = right;
     if (a->lane != b->lane)
@@ -327,7 +338,7 @@ static void add_up_stints(struct event_index *index)
 static void put_in_order(struct event_index *index)
 {
     array_sort(&index->marks, compare_marks);
-    array_sort(&index->later, compare_later);
+    array_sort(&index->later, event_later_compare);
     add_up_stints(index);
     size_t mark = 0, later = 0;
     array_each(&index->lanes, lane)
@@ -392,7 +403,7 @@ struct event_marks event_index_marks(const struct event_index *index,
     size_t end = low;
     while (end < lane->end_mark && index->marks.items[end].where == where)
         end++;
-    return (struct event_marks){index->marks.items + low, end - low};
+    return (struct event_marks){low < end ? &index->marks.items[low] : NULL, end - low};
 }
 
 /* How long it had run at a time, with the first stint that ends behind it found by halving. */

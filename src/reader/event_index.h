@@ -24,7 +24,9 @@ struct event_fold {
     uint64_t count, total, self;
 };
 
-struct event_later { /* an interval that was stored when it was over */
+/* An interval that was stored when it was over. Most began not long before, and are found when the
+ * lane is read; the index has the others alone. */
+struct event_later {
     uint64_t start;
     uint32_t lane, segment; /* how manieth stretch of one thread in its lane */
     uint32_t page;          /* index in file->pages */
@@ -47,8 +49,9 @@ struct event_lane_info {
     uint32_t lane;
     struct stream_page_span pages;
     size_t first_mark, end_mark;
-    size_t first_later, end_later;
+    size_t first_later, end_later; /* those that began long before they were stored */
     uint32_t segments;
+    bool has_later; /* any */
 };
 
 struct event_index {
@@ -87,6 +90,29 @@ bool event_fold_decode(const struct event_page *page, uint32_t slot, uint64_t ti
 
 /* Whether the file has the page that a ref names. */
 bool event_ref_is_there(const struct stream_file *file, uint32_t lane, uint64_t where);
+
+/* How far a lane had come by the end of the page before the one before: whatever is stored in a page and began later is found
+ * in time by looking one page ahead. Both the index and the lane keep it, slot by slot, and so agree on what is far. */
+struct event_floor {
+    uint64_t written,
+        before;     /* the latest time at which a slot was stored, up to here and up to this page */
+    uint64_t floor; /* what began before it goes into the index */
+};
+
+static inline void event_floor_page(struct event_floor *floor)
+{
+    floor->floor = floor->before;
+    floor->before = floor->written;
+}
+
+static inline void event_floor_slot(struct event_floor *floor, uint64_t written)
+{
+    if (written > floor->written)
+        floor->written = written;
+}
+
+/* The order in which they go out: by lane, segment, start, place. For qsort. */
+int event_later_compare(const void *left, const void *right);
 
 /* Of a slot with code 255 the kind is in the slot behind it, else the code is its number. 0: it is missing. */
 uint32_t event_slot_kind(const struct event_page *page, uint32_t slot, uint32_t code);

@@ -13,6 +13,7 @@ struct event_make {
     struct make_writer trees[EVENT_MAKE_LANES];
     uint32_t tree_nodes[EVENT_MAKE_LANES];
     uint32_t owner[EVENT_MAKE_LANES];
+    uint64_t base[EVENT_MAKE_LANES];
 };
 
 /* A stream of the library, at a tick. */
@@ -107,12 +108,20 @@ static inline uint64_t event_make_slot(struct event_make *em, uint32_t lane, uin
                                        uint32_t code, uint64_t ticks, uint64_t payload)
 {
     struct make_writer *writer = &em->lanes[lane];
-    bool is_new = !writer->page || writer->size - writer->used < sizeof(struct stream_slot);
+    bool is_new = !writer->page || writer->size - writer->used < 2 * sizeof(struct stream_slot);
+    if (is_new && writer->page) /* the rest of the page stays empty */
+        writer->used = writer->size;
     em->make->now = ticks;
     if (is_new && em->owner[lane] && code != STREAM_SLOT_OWNER)
         event_make_raw(em, lane, stream_slot_head(em->owner[lane], STREAM_SLOT_OWNER, 0),
                        stream_slot_rest(0, 100 + em->owner[lane]));
-    uint64_t time = ticks - (is_new ? ticks : writer->base_ticks);
+    if (!is_new && ticks < em->base[lane]) {
+        event_make_raw(em, lane, stream_slot_head(0, STREAM_SLOT_BASE, 0), ticks);
+        em->base[lane] = ticks;
+    }
+    if (is_new)
+        em->base[lane] = ticks;
+    uint64_t time = ticks - em->base[lane];
     return event_make_raw(em, lane, stream_slot_head(id, code, time),
                           stream_slot_rest(time, payload));
 }

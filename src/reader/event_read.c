@@ -12,6 +12,7 @@ void event_lane_open(struct event_lane *lane, const struct stream_file *file,
         .info = info,
         .file = file,
         .next_page = info->pages.first,
+        .scan_page = info->pages.first,
         .later = info->first_later,
     };
     event_pages_init(&lane->pages, file);
@@ -22,6 +23,7 @@ void event_lane_close(struct event_lane *lane)
 {
     event_pages_close(&lane->pages);
     event_pages_close(&lane->later_pages);
+    array_free(&lane->near);
     *lane = (struct event_lane){0};
 }
 
@@ -184,6 +186,82 @@ static int next_page(struct event_lane *lane)
     return 0;
 }
 
+/* ---- what was stored when it was over ---- */
+
+static void scan_owner(struct event_lane *lane, uint32_t thread)
+{
+    if (lane->scan_has_owner && lane->scan_owner == thread)
+        return;
+    lane->scan_owner = thread;
+    lane->scan_has_owner = true;
+    lane->scan_segment++;
+}
+
+/* Looks through one page for intervals that were stored when they were over. */
+static int scan_page(struct event_lane *lane, const struct event_page *page, uint32_t index)
+{
+    uint64_t base = page->ref->base_ticks;
+    event_floor_page(&lane->floor);
+    for (uint32_t at = 0; at < page->count; at++) {
+        struct stream_slot slot = event_slot_load(&page->slots[at]);
+        uint32_t code = stream_slot_code(&slot);
+        if (code == STREAM_SLOT_NONE || (code >= STREAM_SLOT_KIND && code < STREAM_SLOT_KIND_MIN))
+            continue;
+        if (code == STREAM_SLOT_OWNER)
+            scan_owner(lane, stream_slot_id(&slot));
+        else if (!lane->scan_has_owner)
+            scan_owner(lane, 0);
+        if (code == STREAM_SLOT_BASE)
+            base = slot.rest;
+        if (code < STREAM_SLOT_KIND_MIN)
+            continue;
+        uint32_t kind = event_slot_kind(page, at, code);
+        uint64_t start = base + stream_slot_time(&slot), payload = stream_slot_payload(&slot);
+        if (kind < STREAM_SLOT_KIND_MIN)
+            continue;
+        if (!(event_names_kind(lane->names, kind)->flags & STREAM_KIND_LATER)) {
+            event_floor_slot(&lane->floor, start);
+            continue;
+        }
+        event_floor_slot(&lane->floor, payload ? start + payload - 1 : start);
+        struct event_later later = {.start = start,
+                                    .lane = lane->info->lane,
+                                    .segment = lane->scan_segment,
+                                    .page = index,
+                                    .slot = at};
+        if (start >= lane->floor.floor && array_push(&lane->near, later) < 0)
+            return LAM_E_NOMEM;
+    }
+    lane->written[index & 1] = lane->floor.written;
+    return LAM_OK;
+}
+
+/* The page being read and the one behind it are looked through: what is stored further on began later than both, or is in the
+ * index. */
+static int scan_ahead(struct event_lane *lane)
+{
+    size_t end = lane->next_page < lane->info->pages.end ? lane->next_page + 1 : lane->next_page;
+    if (lane->scan_page >= end)
+        return LAM_OK;
+    if (lane->near_at) {
+        memmove(lane->near.items, lane->near.items + lane->near_at,
+                (lane->near.count - lane->near_at) * sizeof *lane->near.items);
+        lane->near.count -= lane->near_at;
+        lane->near_at = 0;
+    }
+    while (lane->scan_page < end) {
+        struct event_page page;
+        int rc = event_pages_get(&lane->pages, lane->scan_page, &page);
+        if (rc > 0)
+            rc = scan_page(lane, &page, (uint32_t)lane->scan_page);
+        if (rc < 0)
+            return rc;
+        lane->scan_page++;
+    }
+    array_sort(&lane->near, event_later_compare);
+    return LAM_OK;
+}
+
 /* The next event as they lie in the lane. */
 static int next_in_lane(struct event_lane *lane, struct event *event)
 {
@@ -192,7 +270,12 @@ static int next_in_lane(struct event_lane *lane, struct event *event)
             int rc = next_page(lane);
             if (rc <= 0)
                 return rc;
-            continue;
+            if (!lane->info->has_later)
+                continue;
+            /* Whatever began before the last page's end is known once the one after this is looked through. */
+            uint64_t done = lane->written[lane->next_page & 1];
+            simple(lane, EVENT_PAGE, done, event);
+            return scan_ahead(lane) < 0 ? LAM_E_NOMEM : 1;
         }
         uint32_t at = lane->slot++;
         struct stream_slot slot = event_slot_load(&lane->page.slots[at]);
@@ -210,19 +293,31 @@ static int next_in_lane(struct event_lane *lane, struct event *event)
     }
 }
 
-/* The next of those that were stored when they were over, if it belongs to the stretch being given out and began no later
- * than what is held. 1, 0 or LAM_E_NOMEM. */
+/* The first of those that are left, from the index or from near. */
+static const struct event_later *first_later(const struct event_lane *lane, bool *is_near)
+{
+    const struct event_later *far =
+        lane->later < lane->info->end_later ? &lane->index->later.items[lane->later] : NULL;
+    const struct event_later *near =
+        lane->near_at < lane->near.count ? &lane->near.items[lane->near_at] : NULL;
+    *is_near = near && (!far || event_later_compare(near, far) < 0);
+    return *is_near ? near : far;
+}
+
+/* The next of them, if it belongs to the stretch being given out and began no later than what is held. 1, 0 or
+ * LAM_E_NOMEM. */
 static int next_later(struct event_lane *lane, struct event *event)
 {
     bool is_over = !lane->has_held || lane->held.type == EVENT_OWNER;
-    while (lane->later < lane->info->end_later) {
-        const struct event_later *later = &lane->index->later.items[lane->later];
+    const struct event_later *later;
+    bool is_near;
+    while ((later = first_later(lane, &is_near))) {
         if (later->segment > lane->segment ||
             (later->segment == lane->segment && !is_over && later->start > lane->held.start))
             return 0;
-        lane->later++;
+        *(is_near ? &lane->near_at : &lane->later) += 1;
         struct event_page page;
-        int rc = event_pages_get(&lane->later_pages, later->page, &page);
+        int rc = event_pages_get(is_near ? &lane->pages : &lane->later_pages, later->page, &page);
         if (rc < 0)
             return rc;
         if (rc == 0 || later->slot >= page.count)
@@ -238,6 +333,8 @@ static int next_later(struct event_lane *lane, struct event *event)
 static bool give_out(struct event_lane *lane, struct event *event)
 {
     switch (event->type) {
+    case EVENT_PAGE:
+        return false;
     case EVENT_OWNER:
         lane->thread = event->thread;
         lane->tid = event->tid;
@@ -280,7 +377,7 @@ static int next_merged(struct event_lane *lane, struct event *event)
 
 int event_lane_next(struct event_lane *lane, struct event *event)
 {
-    bool has_later = lane->info->first_later < lane->info->end_later;
+    bool has_later = lane->info->has_later;
     int rc;
     do {
         rc = has_later ? next_merged(lane, event) : next_in_lane(lane, event);

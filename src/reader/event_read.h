@@ -13,6 +13,7 @@ enum event_type {
     EVENT_OWNER,     /* the lane serves this thread from now on; the one before is done here */
     EVENT_TRACK,     /* the thread runs `track` from now on, 0: none */
     EVENT_TRACK_END, /* `track` will not run again */
+    EVENT_PAGE,      /* inside: the lane goes on with another page */
 };
 
 struct event {
@@ -49,7 +50,15 @@ struct event_lane {
     uint64_t base;
     uint32_t owner;
     bool has_owner, page_has_marks;
-    size_t later;
+    size_t later; /* in the index */
+    LAM_ARRAY(struct event_later)
+    near; /* not in the index: of the page being read and the next one, in order; those before near_at are out */
+    size_t near_at;
+    size_t scan_page; /* the next one to be looked through for them */
+    uint32_t scan_owner, scan_segment;
+    bool scan_has_owner;
+    struct event_floor floor;
+    uint64_t written[2]; /* up to the end of the pages with an even and an odd index that were looked through last */
     uint32_t segment; /* of the event given out last */
     struct event held; /* the next one as they lie, while earlier ones that were stored later go first */
     bool has_held;
