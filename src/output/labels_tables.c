@@ -520,7 +520,7 @@ int labels_tables_make(const struct report *report, const struct report_view *vi
 void labels_summary_text(const struct report_view *view, struct strbuf *out)
 {
     const struct labels *labels = view->labels;
-    strbuf_addf(out, "%s on %s thread%s; %s in them, of %s from first to last",
+    strbuf_addf(out, "%s on %s thread%s, self time %s, threads %s from first to last",
                 unit_count(labels->events).text, unit_count(labels->threads.count).text,
                 labels->threads.count == 1 ? "" : "s", labels_amount(labels, labels->self_ns).text,
                 labels_amount(labels, labels->thread_ns).text);

@@ -22,7 +22,7 @@ int write_labels_text(const struct report *report, const struct report_view *vie
     struct strbuf summary = {0};
     int rc = labels_tables_make(report, view, term->columns, &tables);
     labels_summary_text(view, &summary);
-    strbuf_add(out, "  ");
+    strbuf_add(out, report_is_of_events(report) ? "  " : "\n  ");
     style_add(out, term, STYLE_DIM, "events ");
     style_add(out, term, STYLE_PLAIN, strbuf_text(&summary));
     strbuf_add_char(out, '\n');
