@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { CHUNK_BYTES = 1 << 16, GZIP_LEVEL = 6, ZSTD_LEVEL = 3, GZIP_WINDOW = 15 + 16 };
+enum { CHUNK_BYTES = 1 << 16, GZIP_LEVEL = 5, ZSTD_LEVEL = 1, GZIP_WINDOW = 15 + 16 };
 
 struct packed_out {
     int fd;

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "base/strbuf.h"
 #include "base/units.h"
 
 /* Our own labels come first, those of the input are moved up. */
@@ -26,6 +27,9 @@ struct merge_run {
     uint64_t parent; /* serial of the interval around it; 0: none */
     uint32_t depth, flags;
     uint64_t intervals, instants, active_ns;
+    struct profile_interval first; /* passed on as it is if nothing joins it */
+    struct strbuf texts;           /* its arguments' bytes, one behind the other */
+    LAM_ARRAY(struct profile_text) args;
 };
 
 struct merge_place {
@@ -131,11 +135,50 @@ static int place_of(struct merge_small *merge, uint32_t process, uint32_t thread
     return LAM_OK;
 }
 
+static void begin_run(struct merge_run *run, int64_t start_ns, uint64_t parent, uint32_t depth)
+{
+    run->is_active = true;
+    run->start_ns = run->end_ns = start_ns;
+    run->parent = parent;
+    run->depth = depth;
+    run->flags = 0;
+    run->intervals = run->instants = run->active_ns = 0;
+}
+
+static int keep_first(struct merge_run *run, const struct profile_interval *interval)
+{
+    run->first = *interval;
+    run->flags = interval->flags & (PROFILE_INTERVAL_DETACHED | PROFILE_INTERVAL_OVERLAPS);
+    strbuf_clear(&run->texts);
+    array_clear(&run->args);
+    for (size_t i = 0; i < interval->argc; i++) {
+        strbuf_add_bytes(&run->texts, interval->args[i].bytes, interval->args[i].size);
+        if (array_push(&run->args, interval->args[i]) < 0)
+            return LAM_E_NOMEM;
+    }
+    return strbuf_ok(&run->texts) ? LAM_OK : LAM_E_NOMEM;
+}
+
+static int push_first(struct merge_small *merge, struct merge_run *run)
+{
+    const char *text = strbuf_text(&run->texts);
+    array_each(&run->args, arg)
+    {
+        arg->bytes = text;
+        text += arg->size;
+    }
+    run->first.label += LABELS_OWN;
+    run->first.args = run->args.items;
+    return PASS(merge, interval, &run->first);
+}
+
 static int push_run(struct merge_small *merge, const struct merge_place *place, struct merge_run *run)
 {
     if (!run->is_active)
         return LAM_OK;
     run->is_active = false;
+    if (run->intervals == 1 && !run->instants)
+        return push_first(merge, run);
     int rc = push_own_labels(merge);
     if (rc < 0)
         return rc;
@@ -199,13 +242,10 @@ static int merge_into(struct merge_small *merge, const struct merge_place *place
         int rc = push_run(merge, place, run);
         if (rc < 0)
             return rc;
-        *run = (struct merge_run){.is_active = true,
-                                  .start_ns = interval->start_ns,
-                                  .end_ns = interval->start_ns,
-                                  .parent = parent,
-                                  .depth = interval->depth,
-                                  .flags = interval->flags &
-                                           (PROFILE_INTERVAL_DETACHED | PROFILE_INTERVAL_OVERLAPS)};
+        begin_run(run, interval->start_ns, parent, interval->depth);
+        rc = keep_first(run, interval);
+        if (rc < 0)
+            return rc;
     }
     run->intervals++;
     run->active_ns += interval->start_ns >= run->end_ns ? interval->active_ns : 0;
@@ -264,11 +304,7 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
         uint64_t parent = parent_at(place, instant->at_ns, UINT32_MAX);
         if (!continues(merge, run, instant->at_ns, instant->at_ns, parent)) {
             rc = push_run(merge, place, run);
-            *run = (struct merge_run){.is_active = true,
-                                      .start_ns = instant->at_ns,
-                                      .end_ns = instant->at_ns,
-                                      .parent = parent,
-                                      .depth = (uint32_t)place->open.count};
+            begin_run(run, instant->at_ns, parent, (uint32_t)place->open.count);
         }
         run->end_ns = instant->at_ns > run->end_ns ? instant->at_ns : run->end_ns;
         run->instants++;
@@ -432,12 +468,25 @@ struct merge_counts merge_small_counts(const struct merge_small *merge)
     return merge->counts;
 }
 
+static void free_run(struct merge_run *run)
+{
+    strbuf_free(&run->texts);
+    array_free(&run->args);
+}
+
+static void free_place(struct merge_place *place)
+{
+    array_free(&place->open);
+    free_run(&place->run);
+    free_run(&place->beside);
+}
+
 void merge_small_close(struct merge_small **merge)
 {
     if (!merge || !*merge)
         return;
-    array_each(&(*merge)->threads, thread) array_free(&thread->open);
-    array_each(&(*merge)->tracks, track) array_free(&track->open);
+    array_each(&(*merge)->threads, thread) free_place(thread);
+    array_each(&(*merge)->tracks, track) free_place(track);
     array_free(&(*merge)->threads);
     array_free(&(*merge)->tracks);
     array_free(&(*merge)->stacks);
