@@ -311,7 +311,9 @@ def link_with(option, name, programs):
 
 
 def test_gnu_ld():
-    link_with("-fuse-ld=bfd", "ld.bfd", "*ld.bfd")
+    seen = link_with("-fuse-ld=bfd", "ld.bfd", "*ld.bfd")
+    named = sum(row["samples"] for row in seen.rows if row["segment"] == "link" and row["detail"] not in (None, "unresolved"))
+    check(named > 0, f"functions that its library exports are known: {seen.short()}")
 
 
 def test_gold():

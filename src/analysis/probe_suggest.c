@@ -258,7 +258,9 @@ static struct probe_suggestion describe(const struct suggest_search *search, uin
         line.rule = near->rule == MARKER_DETAIL ? MARKER_INNERMOST : near->rule;
         line.segment = phase_segment_name((enum phase_segment)near->segment);
         line.phase = set->phases.items[near->phase].name;
-    } else if (rest.segment != SEGMENT_UNKNOWN) {
+    } else if (rest.segment !=
+               SEGMENT_UNKNOWN) { /* the role knows the phase: the name can be a part of it */
+        line.rule = MARKER_DETAIL;
         line.segment = phase_segment_name(rest.segment);
         line.phase = rest.phase_name;
         line.detail = detail_of(&search->out->arena, text);
