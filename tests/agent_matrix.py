@@ -89,6 +89,10 @@ def run_all(engine, options=(), before=(), only=lambda index: True):
                 break
             except (AssertionError, subprocess.TimeoutExpired) as error:
                 why = str(error)
+                # One that does not get through on this machine as it is, says nothing of what recording does to it.
+                if words[0] in UNSTEADY and plain(*command).returncode:
+                    why = None
+                    break
         if why:
             failures.append(why)
     check(not failures, "\n".join(failures))
