@@ -207,7 +207,8 @@ static inline int lam_is_off(const struct lam_recorder *rec)
     (void)rec;
     return 1;
 #else
-    return __builtin_expect(rec == LAM_DEFAULT, 1) && __builtin_expect(lam_on == 0, 1);
+    return __builtin_expect(rec == LAM_DEFAULT, 1) &&
+           __builtin_expect(__atomic_load_n(&lam_on, __ATOMIC_RELAXED) == 0, 1);
 #endif
 }
 
