@@ -139,7 +139,7 @@ static const struct schema_column coverage_columns[] = {
     COUNT(JSON, 1, "streams", "stream files read"),
     COUNT(JSON, 1, "damaged_streams", "of these, in which something could not be read"),
     COUNT(JSON, 1, "unreadable_streams",
-          "stream files beside these that could not be opened, or are no streams"),
+          "stream files beside these that could not be opened, are no streams, or are missing"),
 };
 
 static const struct schema_column machine_columns[] = {
