@@ -173,6 +173,21 @@ def test_diff_with_repeats():
     equal({row["name"]: row["verdict"] for row in data["labels"]}["LLVM_passes"], "likely_increase", "few runs")
 
 
+def test_sampled_recordings():
+    """Phases and units of sampled builds are compared as labels are."""
+    compile_c("burn", "int main(void) { volatile long n = 0; for (long i = 0; i < 60000000; i++) n += i; return 0; }")
+    for name in ("x.lamella", "y.lamella"):
+        equal(record("./burn", out=name).returncode, 0, "recorded")
+    with open("x.json", "w") as file:
+        json.dump(report("x.lamella"), file)
+    data = json.loads(good("diff", "--format", "json", "x.json", "x.lamella"))
+    equal([row["verdict"] for row in data["totals"] + data["phases"]], ["same"] * (len(data["totals"]) + len(data["phases"])), "the same run")
+    check({"CPU", "wall"} <= {row["name"] for row in data["totals"]} and data["judged"] == "CPU", f"totals {data['totals']}")
+    check("Phases by what changed" in good("diff", "x.lamella", "y.lamella"), "text")
+    data = json.loads(good("aggregate", "--format", "json", "x.lamella", "y.lamella"))
+    equal((len(data["runs"]), data["sequence"]), (2, None), "no events, no order")
+
+
 def test_wrong_use():
     path = sample().save("w.mm_profdata")
     for arguments in (["diff", path], ["diff", path, path, path], ["diff", "--against", path], ["diff", "--fail-above", "x", path, path],

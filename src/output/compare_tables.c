@@ -133,7 +133,8 @@ static enum text_style verdict_style(const struct compare *compare, const struct
 static void change_cell(struct table *table, const struct compare_row *row, enum run_metric metric)
 {
     double before = row->side[COMPARE_BEFORE].of[metric], after = row->side[COMPARE_AFTER].of[metric];
-    bool is_worth = !isnan(before) && !isnan(after) && before != after;
+    /* Medians of counts may lie halfway between two of them. */
+    bool is_worth = !isnan(before) && !isnan(after) && fabs(after - before) >= 0.5;
     table_cell(table, is_worth ? signed_text(after - before, AMOUNT_COUNT).text : "");
 }
 
@@ -307,10 +308,11 @@ static void remark_noise(const struct compare *compare, struct strbuf *out)
                     "Four of each settle it.\n",
                     1 / compare->luck);
     if (decided > 0)
-        strbuf_addf(
-            out, "%s of %s rows changed by more than their noise; about %s would by luck alone.\n",
-            unit_count(decided).text, unit_count(judged).text,
-            unit_number((double)judged * (compare->luck > 0.05 ? compare->luck : 0.05), 0).text);
+        strbuf_addf(out,
+                    "%s of %s rows changed by more than their noise; %s of all rows would by luck "
+                    "alone.\n",
+                    unit_count(decided).text, unit_count(judged).text,
+                    unit_percent(compare->luck > 0.05 ? compare->luck : 0.05).text);
 }
 
 static void remark_cut(const struct compare *compare, struct strbuf *out)
