@@ -74,6 +74,7 @@ static inline void event_make_name(struct event_make *em, uint32_t space, uint32
         abort();
     memcpy(tail, &id, 4);
     memcpy(tail + 4, &size, 4);
+    // NOLINTNEXTLINE(bugprone-not-null-terminated-result): its length stands beside it
     memcpy(tail + 8, text, size);
     event_make_record(em, STREAM_REC_NAMES, space, &rec, sizeof rec, tail, size + 8);
 }
