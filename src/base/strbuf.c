@@ -38,6 +38,16 @@ static void end_at(struct strbuf *buf, size_t length)
     buf->data[length] = 0;
 }
 
+char *strbuf_room(struct strbuf *buf, size_t length)
+{
+    return make_room(buf, length);
+}
+
+void strbuf_advance(struct strbuf *buf, size_t length)
+{
+    end_at(buf, buf->length + length);
+}
+
 void strbuf_add_bytes(struct strbuf *buf, const void *bytes, size_t length)
 {
     char *to = make_room(buf, length);

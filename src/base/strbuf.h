@@ -27,6 +27,10 @@ void strbuf_addv(struct strbuf *buf, const char *fmt, va_list args)
 void strbuf_add_u64(struct strbuf *buf, uint64_t value);
 void strbuf_add_i64(struct strbuf *buf, int64_t value);
 
+/* Room for length bytes to write into directly; strbuf_advance() says how many were. NULL when memory is short (remembered). */
+char *strbuf_room(struct strbuf *buf, size_t length);
+void strbuf_advance(struct strbuf *buf, size_t length);
+
 /* The inside of a JSON string, without its quotes: escapes what JSON demands, DEL, U+2028 and
  * U+2029. A byte that is no valid UTF-8 becomes the four characters \xNN; backslashes right before
  * such a byte or before an x are doubled, so that two different byte strings never give the same

@@ -297,35 +297,61 @@ static void put_waiting(struct chrome *chrome, struct chrome_row *row)
     strbuf_clear(&row->waiting);
 }
 
-/* The event in chrome->event takes the place of the one that waits. */
-static int wait_in_row(struct chrome *chrome, struct chrome_row *row,
-                       const struct profile_interval *interval)
+/* Where the next event of a row goes: into the row, whose last one is written first; or in front of that, if it is inside. */
+static struct strbuf *next_in_row(struct chrome *chrome, struct chrome_row *row,
+                                  const struct profile_interval *interval)
 {
     bool is_around = row->waiting.length && row->waiting.length < WAITING_MAX &&
                      row->start_ns == interval->start_ns && row->end_ns == interval->end_ns &&
                      row->depth > interval->depth;
-    if (is_around) {
-        strbuf_add(&chrome->event, ",\n");
-        strbuf_add_bytes(&chrome->event, row->waiting.data, row->waiting.length);
-    } else {
+    if (!is_around)
         put_waiting(chrome, row);
-    }
-    if (!strbuf_ok(&chrome->event))
-        return LAM_E_NOMEM;
-    struct strbuf emptied = row->waiting;
-    row->waiting = chrome->event;
-    chrome->event = emptied;
     row->start_ns = interval->start_ns;
     row->end_ns = interval->end_ns;
     row->depth = interval->depth;
-    return chrome->out->failed;
+    strbuf_clear(&chrome->event);
+    return is_around ? &chrome->event : &row->waiting;
+}
+
+/* The event that is around the waiting one takes its place, with it behind. */
+static void put_in_front(struct chrome *chrome, struct chrome_row *row)
+{
+    strbuf_add(&chrome->event, ",\n");
+    strbuf_add_bytes(&chrome->event, row->waiting.data, row->waiting.length);
+    struct strbuf emptied = row->waiting;
+    row->waiting = chrome->event;
+    chrome->event = emptied;
+}
+
+static void add_interval(struct chrome *chrome, struct strbuf *to, const struct chrome_piece *head,
+                         const struct chrome_piece *tail, const struct profile_interval *interval)
+{
+    char *start = strbuf_room(to, (size_t)head->size + tail->size + NUMBERS_BYTES), *at = start;
+    if (!start)
+        return;
+    at = put_bytes(at, head->text, head->size);
+    at = put_literal(at, ",\"ph\":\"X\",\"ts\":");
+    at = put_microseconds(at, interval->start_ns);
+    at = put_literal(at, ",\"dur\":");
+    at = put_microseconds(at, interval->end_ns - interval->start_ns);
+    *at++ = ',';
+    at = put_bytes(at, tail->text, tail->size);
+    bool is_plain = !interval->argc && !interval->flags && interval->weight <= 1;
+    if (is_plain)
+        *at++ = '}';
+    strbuf_advance(to, (size_t)(at - start));
+    if (is_plain)
+        return;
+    unsigned count = 0;
+    add_texts(chrome, to, &count, interval->args, interval->argc);
+    add_flags(to, &count, interval);
+    add_end(to, count);
 }
 
 static int on_interval(void *ctx, const struct profile_interval *interval)
 {
     struct chrome *chrome = ctx;
     struct chrome_piece *head;
-    char numbers[NUMBERS_BYTES], *at = numbers;
     uint32_t index;
     bool is_new;
     int rc = export_rows_interval(&chrome->rows, interval, &index, &is_new);
@@ -336,22 +362,11 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
     if (rc != LAM_OK)
         return rc;
     struct chrome_row *row = &chrome->row_states.items[index];
-    at = put_literal(at, ",\"ph\":\"X\",\"ts\":");
-    at = put_microseconds(at, interval->start_ns);
-    at = put_literal(at, ",\"dur\":");
-    at = put_microseconds(at, interval->end_ns - interval->start_ns);
-    *at++ = ',';
-    strbuf_clear(&chrome->event);
-    strbuf_add_bytes(&chrome->event, head->text, head->size);
-    strbuf_add_bytes(&chrome->event, numbers, (size_t)(at - numbers));
-    strbuf_add_bytes(&chrome->event, row->tail.text, row->tail.size);
-    unsigned count = 0;
-    if (interval->argc)
-        add_texts(chrome, &chrome->event, &count, interval->args, interval->argc);
-    if (interval->flags || interval->weight > 1)
-        add_flags(&chrome->event, &count, interval);
-    add_end(&chrome->event, count);
-    return wait_in_row(chrome, row, interval);
+    struct strbuf *to = next_in_row(chrome, row, interval);
+    add_interval(chrome, to, head, &row->tail, interval);
+    if (to != &row->waiting)
+        put_in_front(chrome, row);
+    return strbuf_ok(&row->waiting) ? chrome->out->failed : LAM_E_NOMEM;
 }
 
 /* An event without a duration: all up to its arguments, into chrome->event. */
