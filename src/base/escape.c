@@ -12,11 +12,28 @@ static void add_hex_byte(struct strbuf *buf, const char *before, unsigned char b
     strbuf_add_char(buf, hex_digits[byte & 15]);
 }
 
+/* Whether any of eight bytes is below 0x20, from 0x7f on, a quote or a backslash. A byte of x is zero exactly where
+ * (x - 1) & ~x carries into its top bit, up to the first zero byte, which is all that counts here. */
+static bool has_special_json_byte(uint64_t word)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;
+    uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\', del = word ^ ones * 0x7f;
+    uint64_t found = word | ((word - ones * 0x20) & ~word) | ((quote - ones) & ~quote) |
+                     ((backslash - ones) & ~backslash) | ((del - ones) & ~del);
+    return (found & tops) != 0;
+}
+
 /* How many leading bytes go into a JSON string as they are. Bytes from 0x80 on are looked at one by
  * one. */
 static size_t plain_json_length(const char *text, size_t length)
 {
     size_t at = 0;
+    uint64_t word;
+    for (; length - at >= sizeof word; at += sizeof word) {
+        memcpy(&word, text + at, sizeof word);
+        if (has_special_json_byte(word))
+            break;
+    }
     while (at < length) {
         unsigned char c = (unsigned char)text[at];
         if (c < 0x20 || c == '"' || c == '\\' || c >= 0x7f)

@@ -239,9 +239,35 @@ static void doubles(void **state)
     }
 }
 
+/* The scan for special bytes takes eight at a time: each byte is seen wherever it stands. */
+static void json_escapes_at_every_place(void **state)
+{
+    (void)state;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char c = (char)byte;
+        struct strbuf alone = {0};
+        strbuf_add_json_escaped(&alone, &c, 1);
+        for (size_t at = 0; at < 20; at++) {
+            char text[20];
+            struct strbuf wanted = {0}, got = {0};
+            memset(text, 'a', sizeof text);
+            text[at] = c;
+            strbuf_add_fill(&wanted, 'a', at);
+            strbuf_add_bytes(&wanted, alone.data, alone.length);
+            strbuf_add_fill(&wanted, 'a', sizeof text - 1 - at);
+            strbuf_add_json_escaped(&got, text, sizeof text);
+            assert_string_equal(strbuf_text(&got), strbuf_text(&wanted));
+            strbuf_free(&wanted);
+            strbuf_free(&got);
+        }
+        strbuf_free(&alone);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_escapes_at_every_place),
         cmocka_unit_test(builds),
         cmocka_unit_test(formats_of_all_lengths),
         cmocka_unit_test(remembers_a_refusal),
