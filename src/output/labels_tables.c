@@ -524,7 +524,7 @@ void labels_summary_text(const struct report_view *view, struct strbuf *out)
                 unit_count(labels->events).text, unit_count(labels->threads.count).text,
                 labels->threads.count == 1 ? "" : "s", labels_amount(labels, labels->self_ns).text,
                 labels_amount(labels, labels->thread_ns).text);
-    if (!labels_measure_is_time(labels->session.measure))
+    if (labels->session.measure != PROFILE_MEASURE_TIME)
         strbuf_addf(out, " (%s)", labels_measure_name(labels->session.measure));
     if (view->by_argument)
         strbuf_addf(out, "; %s different arguments took %s of memory",
