@@ -52,6 +52,8 @@ static int family_build(struct family *family)
 {
     struct recording *rec = family->rec;
     size_t count = rec->lives.count;
+    if (!count)
+        return LAM_OK;
     if (array_resize(&family->first_child, count) < 0 ||
         array_resize(&family->next_sibling, count) < 0)
         return LAM_E_NOMEM;
