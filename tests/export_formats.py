@@ -317,6 +317,20 @@ def test_redacted():
     equal(said.count("--redact"), 1, "what the file holds is said once")
 
 
+def test_losses_are_said():
+    whole = bytes_of(small())
+    with open("cut.mm_profdata", "wb") as file:
+        file.write(whole[:len(whole) - 60])
+    data = Profdata()
+    data.interval(b"backward", 1, 2000, 1000)
+    data.save("backward.mm_profdata")
+    for form in (*READERS, "flamegraph"):
+        check(b"could not be read whole: cut.mm_profdata" in export("--to", form, "cut.mm_profdata").stderr, f"{form}: a cut file")
+        check(b"1 intervals were stored with an end before" in export("--to", form, "backward.mm_profdata").stderr, f"{form}: backward")
+    chrome = load("chrome", "backward.mm_profdata")
+    equal([end - start for _, _, _, start, end, _ in chrome["intervals"]], [0], "a backward interval is empty")
+
+
 def test_usage():
     small()
     for args in (["demo.mm_profdata"], ["--to", "xml", "demo.mm_profdata"], ["--to", "chrome"], ["--to", "chrome", "--inverted", "demo.mm_profdata"],

@@ -92,3 +92,19 @@ void export_note(const struct export_options *options, const char *fmt, ...)
         options->note(options->note_ctx, strbuf_text(&text));
     strbuf_free(&text);
 }
+
+void export_note_losses(const struct export_options *options, const struct profile_session_end *ended)
+{
+    uint64_t broken = ended->damaged_streams + ended->unreadable_streams;
+    uint64_t files = ended->streams + ended->unreadable_streams;
+    if (broken)
+        export_note(options, "%llu of %llu files could not be read whole: %s",
+                    (unsigned long long)broken, (unsigned long long)files, ended->first_damage);
+    if (ended->lost_records)
+        export_note(options, "%llu records were lost when they were recorded",
+                    (unsigned long long)ended->lost_records);
+    if (ended->backward_intervals)
+        export_note(options,
+                    "%llu intervals were stored with an end before their start: they are empty",
+                    (unsigned long long)ended->backward_intervals);
+}

@@ -58,6 +58,10 @@ extern const struct export_format export_formats[];
 /* NULL: there is none of that name. */
 const struct export_format *export_format_named(const char *name);
 
+/* What of the input could not be read, or is not as it was stored. */
+void export_note_losses(const struct export_options *options,
+                        const struct profile_session_end *ended);
+
 void export_note(const struct export_options *options, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

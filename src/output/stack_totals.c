@@ -98,7 +98,14 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
     return LAM_OK;
 }
 
+static int on_session_end(void *ctx, const struct profile_session_end *ended)
+{
+    export_note_losses(&((struct stack_totals *)ctx)->options, ended);
+    return LAM_OK;
+}
+
 static const struct profile_sink_ops totals_ops = {
+    .session_end = on_session_end,
     .session = on_session,
     .process = on_process,
     .module = on_module,

@@ -499,7 +499,14 @@ static int on_process_end(void *ctx, const struct profile_process_end *ended)
     return put_event(chrome, count);
 }
 
+static int on_session_end(void *ctx, const struct profile_session_end *ended)
+{
+    export_note_losses(&((struct chrome *)ctx)->options, ended);
+    return LAM_OK;
+}
+
 static const struct profile_sink_ops chrome_ops = {
+    .session_end = on_session_end,
     .session = on_session,
     .process = on_process,
     .thread = on_thread,

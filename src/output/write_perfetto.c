@@ -748,7 +748,14 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
     return put_packet(perfetto, &perfetto->packet);
 }
 
+static int on_session_end(void *ctx, const struct profile_session_end *ended)
+{
+    export_note_losses(&((struct perfetto *)ctx)->options, ended);
+    return LAM_OK;
+}
+
 static const struct profile_sink_ops perfetto_ops = {
+    .session_end = on_session_end,
     .session = on_session,
     .process = on_process,
     .module = on_module,

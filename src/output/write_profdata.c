@@ -369,8 +369,9 @@ static int write_metadata(struct writer *writer)
                         ? (uint64_t)writer->zero_ns
                         : 0;
     strbuf_clear(&writer->text);
-    strbuf_addf(&writer->text, "{ \"start_time\": %llu, \"process_id\": %u, \"cmd\": \"%s\", ",
-                (unsigned long long)(writer->started_unix_ns + zero), writer->pid,
+    strbuf_add(&writer->text, "{ \"start_time\": ");
+    strbuf_add_u64(&writer->text, writer->started_unix_ns + zero);
+    strbuf_addf(&writer->text, ", \"process_id\": %u, \"cmd\": \"%s\", ", writer->pid,
                 strbuf_text(&writer->command));
     strbuf_addf(&writer->text, "\"counter\": %s }", counter_of(writer->measure));
     profdata_put_u64(entry, METADATA_ID);
@@ -427,7 +428,14 @@ int write_profdata_open(void **state, const struct export_options *options, stru
 
 struct profile_sink write_profdata_sink(void *state)
 {
-    static const struct profile_sink_ops ops = {
+    static int on_session_end(void *ctx, const struct profile_session_end *ended)
+{
+    export_note_losses(&((struct writer *)ctx)->options, ended);
+    return LAM_OK;
+}
+
+static const struct profile_sink_ops ops = {
+    .session_end = on_session_end,
         .session = on_session,
         .process = on_process,
         .thread = on_thread,

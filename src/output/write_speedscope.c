@@ -235,7 +235,14 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
     return LAM_OK;
 }
 
+static int on_session_end(void *ctx, const struct profile_session_end *ended)
+{
+    export_note_losses(&((struct scope *)ctx)->options, ended);
+    return LAM_OK;
+}
+
 static const struct profile_sink_ops scope_ops = {
+    .session_end = on_session_end,
     .session = on_session,
     .process = on_process,
     .module = on_module,
