@@ -426,16 +426,16 @@ int write_profdata_open(void **state, const struct export_options *options, stru
     return LAM_OK;
 }
 
-struct profile_sink write_profdata_sink(void *state)
-{
-    static int on_session_end(void *ctx, const struct profile_session_end *ended)
+static int on_session_end(void *ctx, const struct profile_session_end *ended)
 {
     export_note_losses(&((struct writer *)ctx)->options, ended);
     return LAM_OK;
 }
 
-static const struct profile_sink_ops ops = {
-    .session_end = on_session_end,
+struct profile_sink write_profdata_sink(void *state)
+{
+    static const struct profile_sink_ops ops = {
+        .session_end = on_session_end,
         .session = on_session,
         .process = on_process,
         .thread = on_thread,
