@@ -128,6 +128,18 @@ static bool has_losses(const struct stream_header *header)
     return false;
 }
 
+/* The look at a page's header brings in what lies around it: a quarter of the file. It is let go of, piece by piece. */
+enum { LEAVE_BEHIND_BYTES = 16 << 20 };
+
+static void leave_behind(const struct stream_file *file, uint64_t offset, uint64_t *left)
+{
+    if (!file->map.is_mapped || offset < *left + LEAVE_BEHIND_BYTES)
+        return;
+    uint64_t end = offset & ~(uint64_t)(STREAM_PAGE_GRAIN - 1);
+    (void)madvise((void *)(uintptr_t)(file->bytes + *left), end - *left, MADV_DONTNEED);
+    *left = end;
+}
+
 /* Raw: pages lie at multiples of a grain and name their own offset. */
 static int scan_raw(struct stream_file *file)
 {
@@ -141,9 +153,10 @@ static int scan_raw(struct stream_file *file)
         claimed = size;
     }
     struct gap gap = {0};
-    uint64_t offset = STREAM_HEADER_BYTES;
+    uint64_t offset = STREAM_HEADER_BYTES, left = 0;
     while (offset < size && size - offset >= STREAM_PAGE_HEADER_BYTES) {
         struct stream_page page;
+        leave_behind(file, offset, &left);
         load_page_header(file, offset, &page);
         bool is_page = page.magic == STREAM_PAGE_MAGIC && page.self_offset == offset &&
                        is_page_size(page.size_bytes);
@@ -298,12 +311,18 @@ static int read_all(struct stream_file *file, struct lam_error *err)
     return LAM_OK;
 }
 
-int stream_open_memory(struct stream_file **out, const void *bytes, size_t size_bytes,
-                       const char *name, struct lam_error *err)
+/* map: owned from here on, also on failure; all-zero: the bytes are the caller's. */
+static int open_over(struct stream_file **out, const void *bytes, size_t size_bytes,
+                     const char *name, struct file_map map, struct lam_error *err)
 {
     struct stream_file *file = mem_zalloc(1, sizeof *file);
     int rc = LAM_E_NOMEM;
-    if (!file || !(file->name = mem_strdup(name))) {
+    if (!file) {
+        file_unmap(&map);
+        return lam_error_set(err, rc, "%s: out of memory", name);
+    }
+    file->map = map;
+    if (!(file->name = mem_strdup(name))) {
         lam_error_set(err, rc, "%s: out of memory", name);
         goto fail;
     }
@@ -319,22 +338,17 @@ fail:
     return rc;
 }
 
+int stream_open_memory(struct stream_file **out, const void *bytes, size_t size_bytes,
+                       const char *name, struct lam_error *err)
+{
+    return open_over(out, bytes, size_bytes, name, (struct file_map){0}, err);
+}
+
 int stream_open(struct stream_file **out, const char *path, struct lam_error *err)
 {
     struct file_map map = {0};
     int rc = file_map(path, &map, err);
-    if (rc < 0)
-        return rc;
-    rc = stream_open_memory(out, map.data, map.size_bytes, path, err);
-    if (rc < 0) {
-        file_unmap(&map);
-        return rc;
-    }
-    (*out)->map = map;
-    /* The look at each page's header brought in what lies around it; what is read comes back. */
-    if (map.is_mapped)
-        (void)madvise((void *)(uintptr_t)map.data, map.size_bytes, MADV_DONTNEED);
-    return LAM_OK;
+    return rc < 0 ? rc : open_over(out, map.data, map.size_bytes, path, map, err);
 }
 
 void stream_close(struct stream_file **file)
