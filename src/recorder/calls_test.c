@@ -143,12 +143,13 @@ static void one_in_n(void **state)
             continue;
         assert_true(kind->weight == 1 || kind->weight == 16);
         assert_int_equal(ev->more_count, 1);
-        assert_int_equal(stream_slot_code(&ev->more[0]), STREAM_SLOT_SELF);
-        assert_int_equal(ev->more[0].head >> 40 & 1, 1);
+        const struct stream_slot *self = ev->ended_elsewhere ? ev->end_more : ev->more;
+        assert_int_equal(stream_slot_code(self), STREAM_SLOT_SELF);
+        assert_int_equal(self->head >> 40 & 1, 1);
         if (ev->id == f) {
             f_count += kind->weight;
             f_time += kind->weight * (ev->end - ev->start);
-            f_own += kind->weight * ev->more[0].rest;
+            f_own += kind->weight * self->rest;
         } else if (ev->id == g) {
             g_count += kind->weight;
             g_time += kind->weight * (ev->end - ev->start);

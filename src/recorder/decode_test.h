@@ -29,6 +29,7 @@ struct decoded_event {
     uint32_t end_thread;
     const struct stream_slot *more; /* the slots behind it */
     uint32_t more_count;
+    const struct stream_slot *end_more; /* behind the END slot, of one that ended elsewhere */
 };
 
 struct decoded {
@@ -156,6 +157,7 @@ static inline void decode(struct decoded *in, const char *path)
         if (of && !of->end) {
             of->end = end->start;
             of->ended_elsewhere = 1;
+            of->end_more = end->more;
             of->end_thread = end->thread;
         }
     }
