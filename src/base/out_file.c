@@ -151,7 +151,7 @@ struct byteout *out_file_bytes(struct out_file *file)
 
 const char *out_file_dir(const struct out_file *file)
 {
-    return file->dir;
+    return file->target ? file->dir : "";
 }
 
 /* A file system that knows no RENAME_NOREPLACE gets a link, which does not replace either. */

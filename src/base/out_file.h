@@ -20,7 +20,7 @@ int out_file_open_nowhere(struct out_file **file, struct lam_error *err);
 /* Where to write; lives as long as the file. */
 struct byteout *out_file_bytes(struct out_file *file);
 
-/* The directory of the file, for scratch files beside it; "" when it has none. */
+/* The directory of the file, for scratch files beside it; "" for a pipe, a device or standard output. */
 const char *out_file_dir(const struct out_file *file);
 
 /* Flushes, ends the compression and puts the file in its place. Nothing may be written afterwards. LAM_E_EXISTS when
