@@ -294,6 +294,10 @@ static inline int add_to_thread(struct labels_state *state, const struct profile
     if (interval->thread == 0 || interval->thread >= state->threads.count)
         return LAM_E_INVAL;
     struct label_thread *thread = &state->threads.items[interval->thread];
+    if (interval->flags & PROFILE_INTERVAL_DETACHED) {
+        state->labels.detached_ns += interval->self_ns * interval->weight;
+        return LAM_OK;
+    }
     if (thread->events == 0 || interval->start_ns < thread->start_ns)
         thread->start_ns = interval->start_ns;
     if (thread->events == 0 || interval->end_ns > thread->end_ns)

@@ -110,6 +110,7 @@ struct labels {
     uint64_t open, backward, overlapping;
     uint64_t self_ns; /* of all labels */
     uint64_t thread_ns; /* of all threads, first start to last end: the upstream tools' "total cpu time" */
+    uint64_t detached_ns; /* self time of detached intervals, which belong to no thread and run beside them */
 };
 
 struct labels_options {

@@ -445,11 +445,32 @@ static void tee(void **state)
     assert_int_equal(second, 3);
 }
 
+static void detached(void **state)
+{
+    (void)state;
+    open_labels(NULL);
+    feed_process(&feed, 1, "a");
+    uint32_t thread = feed_thread(&feed, 1, 7), kind = feed_label(&feed, 0, "Item");
+    uint32_t work = feed_label(&feed, kind, "work"), item = feed_label(&feed, kind, "item");
+    feed_interval(&feed, (struct feed_event){1, thread, work, 100, 200, 0, 0, 1, 0, 0, NULL});
+    for (int64_t i = 0; i < 3; i++)
+        feed_interval(&feed, (struct feed_event){1, thread, item, 100 + i, 400 + i, 0, 0, 1,
+                                                 PROFILE_INTERVAL_DETACHED, 0, NULL});
+    feed_process_end(&feed, 1);
+    finish_labels();
+    /* They run beside the thread: its own time is what it was. */
+    assert_int_equal(labels->thread_ns, 100);
+    assert_int_equal(labels->detached_ns, 900);
+    assert_int_equal(row("Item", "item")->self_ns, 900);
+    assert_int_equal(labels->threads.items[0].self_ns, 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(nested, close_labels),
         cmocka_unit_test_teardown(recursion, close_labels),
+        cmocka_unit_test_teardown(detached, close_labels),
         cmocka_unit_test_teardown(parts_of_queries, close_labels),
         cmocka_unit_test_teardown(cache_hit_counts, close_labels),
         cmocka_unit_test_teardown(artifacts_and_marks, close_labels),

@@ -50,6 +50,11 @@ double labels_share(uint64_t part, uint64_t whole)
     return whole ? (double)part / (double)whole : 0;
 }
 
+double labels_share_of_all(const struct labels *labels, uint64_t part)
+{
+    return labels_share(part, labels->thread_ns + labels->detached_ns);
+}
+
 void labels_tables_free(struct labels_tables *tables)
 {
     array_each(tables, it) table_free(&it->table);
@@ -87,7 +92,7 @@ static void rare_cell(struct maker *maker, struct table *table, uint64_t amount)
 
 static void share_cell(struct maker *maker, struct table *table, uint64_t amount)
 {
-    table_cell(table, unit_percent(labels_share(amount, maker->labels->thread_ns)).text);
+    table_cell(table, unit_percent(labels_share_of_all(maker->labels, amount)).text);
 }
 
 static void count_cell(struct table *table, uint64_t count)
@@ -100,7 +105,7 @@ static bool is_shown(const struct maker *maker, size_t index, uint64_t amount)
 {
     bool is_beyond = maker->view->top > 0 && index >= maker->view->top;
     return !is_beyond &&
-           !(100 * labels_share(amount, maker->labels->thread_ns) < maker->view->percent_above);
+           !(100 * labels_share_of_all(maker->labels, amount) < maker->view->percent_above);
 }
 
 static void hide(struct labels_table *table, uint64_t amount)
@@ -524,6 +529,8 @@ void labels_summary_text(const struct report_view *view, struct strbuf *out)
                 unit_count(labels->events).text, unit_count(labels->threads.count).text,
                 labels->threads.count == 1 ? "" : "s", labels_amount(labels, labels->self_ns).text,
                 labels_amount(labels, labels->thread_ns).text);
+    if (labels->detached_ns)
+        strbuf_addf(out, " and detached %s", labels_amount(labels, labels->detached_ns).text);
     if (labels->session.measure != PROFILE_MEASURE_TIME)
         strbuf_addf(out, " (%s)", labels_measure_name(labels->session.measure));
     if (view->by_argument)

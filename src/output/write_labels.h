@@ -31,6 +31,8 @@ bool labels_measure_is_time(enum profile_measure measure);
 const char *labels_unit_title(const struct report *report, uint32_t process);
 
 double labels_share(uint64_t part, uint64_t whole); /* 0 of nothing */
+/* Of the time of all threads and, beside them, of what was detached. */
+double labels_share_of_all(const struct labels *labels, uint64_t part);
 
 /* Tables of the text and of Markdown are the same but for their look: the first builds, the second prints. */
 struct labels_table {

@@ -86,7 +86,7 @@ static void put_row(struct writer *w, const struct label_row *row)
     json_member_u64(w->json, "count", row->count);
     json_member_u64(w->json, "cache_hits", row->cache_hits);
     put(w, "self", row->self_ns);
-    json_member_double(w->json, "share", labels_share(row->self_ns, w->labels->thread_ns));
+    json_member_double(w->json, "share", labels_share_of_all(w->labels, row->self_ns));
     put(w, "active", row->active_ns);
     put(w, "time", row->time_ns);
     put(w, "wall", row->wall_ns);
@@ -108,7 +108,7 @@ static bool is_shown(const struct writer *w, size_t index, uint64_t amount)
 {
     if (w->view->top > 0 && index >= w->view->top)
         return false;
-    return !(100 * labels_share(amount, w->labels->thread_ns) < w->view->percent_above);
+    return !(100 * labels_share_of_all(w->labels, amount) < w->view->percent_above);
 }
 
 static void put_activities(struct writer *w)
