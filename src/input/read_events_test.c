@@ -467,9 +467,9 @@ static void weights_and_self(void **state)
     event_make_owner(&em, 1, 1, AT(0));
     event_make_interval(&em, 1, KIND_FN, S_MAIN, AT(0), AT(1000));
     event_make_interval(&em, 1, KIND_TENTH, S_A, AT(100), AT(150));
-    event_make_more(&em, 1, 0, STREAM_SLOT_SELF, 0, 2 * 20);
+    event_make_more(&em, 1, 0, STREAM_SLOT_SELF, 1, 2 * 20);
     event_make_interval(&em, 1, KIND_TENTH, S_B, AT(110), AT(140));
-    event_make_more(&em, 1, 0, STREAM_SLOT_SELF, 0, 2 * 30);
+    event_make_more(&em, 1, 0, STREAM_SLOT_SELF, 1, 2 * 30);
     expect(&em, (struct profile_wants){0},
            "session events 1 measure 0\n"
            "thread 1 tid 101 \n"

@@ -45,7 +45,7 @@ static void add_more(struct event *event, const struct event_page *page, uint32_
                 event->value = more.rest;
             break;
         case STREAM_SLOT_SELF:
-            event->has_self = true;
+            event->has_self = more.head >> STREAM_SLOT_TIME_SHIFT & 1;
             event->self = more.rest;
             break;
         default:
@@ -66,6 +66,10 @@ static void set_end(struct event *event, uint64_t payload)
         event->is_open = false;
         event->end = mark->time;
         event->end_thread = mark->thread;
+        if (mark->self != UINT64_MAX) {
+            event->has_self = true;
+            event->self = mark->self;
+        }
     }
 }
 
