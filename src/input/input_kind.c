@@ -125,7 +125,7 @@ static int tell_unknown(const char *path, const struct head *head, struct lam_er
 
 int input_kind_of(const char *path, enum input_kind *kind, struct lam_error *err)
 {
-    struct head head;
+    struct head head = {.size = 0};
     int rc = read_head(path, &head, err);
     if (rc < 0)
         return rc;

@@ -121,9 +121,9 @@ static int tell(struct backward *back, uint32_t lane_index, const struct open_in
 static void close_label(struct backward *back, uint32_t lane_index, uint32_t index,
                         const struct open_interval *item)
 {
-    uint64_t *open = &back->open.items[item->label];
-    if (*open == ((uint64_t)lane_index << 32 | index))
-        *open = item->was_open;
+    uint64_t here = (uint64_t)lane_index << 32 | index;
+    if (item->label < back->open.count && back->open.items[item->label] == here)
+        back->open.items[item->label] = item->was_open;
 }
 
 static int finish_top(struct backward *back, uint32_t lane_index)

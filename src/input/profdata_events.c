@@ -197,8 +197,9 @@ static int join(struct profdata_threads *threads, const struct look *look, size_
             thread->start = 0;
     }
     /* The last look-up may have been of a thread that was found only now, or of none. */
-    threads->last_tid = threads->items.count ? threads->items.items[0].tid : 0;
-    threads->last_index = threads->items.count ? 0 : PROFDATA_NO_THREAD;
+    bool has_any = threads->items.items && threads->items.count;
+    threads->last_tid = has_any ? threads->items.items[0].tid : 0;
+    threads->last_index = has_any ? 0 : PROFDATA_NO_THREAD;
     return LAM_OK;
 }
 
