@@ -21,6 +21,23 @@ void event_pages_close(struct event_pages *pages)
     *pages = (struct event_pages){0};
 }
 
+/* Frames that were unpacked are let go of, many at a time. */
+enum { LEAVE_BEHIND_BYTES = 16 << 20 };
+
+static void leave_frames_behind(struct event_pages *pages, uint64_t offset)
+{
+    uint64_t at = offset & ~(uint64_t)(STREAM_PAGE_GRAIN - 1);
+    if (!pages->file->map.is_mapped)
+        return;
+    if (at < pages->frames_from) /* another lane, from its beginning */
+        pages->frames_from = at;
+    if (at - pages->frames_from < LEAVE_BEHIND_BYTES)
+        return;
+    (void)madvise((void *)(uintptr_t)(pages->file->bytes + pages->frames_from),
+                  at - pages->frames_from, MADV_DONTNEED);
+    pages->frames_from = at;
+}
+
 /* Whole slots into `into`. 1, 0 or LAM_E_NOMEM. */
 static int unpack(struct event_pages *pages, const struct stream_page_ref *ref, void *into)
 {
@@ -28,6 +45,7 @@ static int unpack(struct event_pages *pages, const struct stream_page_ref *ref, 
         return LAM_E_NOMEM;
     if (!pages->unpacker && !(pages->unpacker = ZSTD_createDCtx()))
         return LAM_E_NOMEM;
+    leave_frames_behind(pages, ref->body_offset);
     return stream_page_body(pages->file, ref, pages->unpacker, into, pages->spare, &pages->faults) !=
            NULL;
 }

@@ -22,6 +22,7 @@ struct event_pages {
     unsigned next;                      /* the one to be given up */
     size_t in_place[EVENT_PAGES_KEPT];  /* the last ones that were read where they lie: index + 1 */
     unsigned next_in_place;
+    uint64_t frames_from; /* packed frames before this one, and not far behind, are still in memory */
     uint8_t *spare;
     void *unpacker;
 };
