@@ -200,10 +200,11 @@ static int scan_packed(struct stream_file *file)
     for (unsigned i = 0; i < STREAM_DAMAGE_KINDS; i++)
         file->faults.counts[i] = file->header.damage[i];
     uint64_t size = file->size_bytes;
-    uint64_t offset = STREAM_PACKED_HEADER_BYTES;
+    uint64_t offset = STREAM_PACKED_HEADER_BYTES, left = 0;
     uint64_t broken_from = 0;
     while (offset < size && size - offset >= STREAM_PAGE_HEADER_BYTES) {
         struct stream_page page;
+        leave_behind(file, offset, &left);
         load_page_header(file, offset, &page);
         uint64_t room = size - offset - STREAM_PAGE_HEADER_BYTES;
         if (!is_packed_page(&page) || page.packed_bytes > room) {
