@@ -207,7 +207,7 @@ static void killed_at_random(void **state)
 {
     (void)state;
     const char *wanted = getenv("LAMELLA_KILLS");
-    int kills = wanted ? atoi(wanted) : 60;
+    int kills = wanted ? (int)strtol(wanted, NULL, 10) : 60;
     progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     seen = malloc(sizeof *seen);
     unsigned random = (unsigned)time(NULL);
