@@ -17,6 +17,15 @@ for file in "$LAMELLA_SRC"/docs/man/*.1; do
     cmp "$file" "$root/usr/share/man/man1/$(basename "$file")"
 done
 
+# Whoever builds the target `lamella` alone, as the README has it, can install.
+ninja -C "$LAMELLA_BUILD" -t inputs lamella >"$root/inputs"
+for file in "$lib"/liblamella*; do
+    made=$(basename "$file")
+    # An archive is made by a target of its own.
+    case $made in *.a) made=${made#lib} && made=${made%.a}-static ;; esac
+    [ -L "$file" ] || grep -qxF "$made" "$root/inputs" || fail "the target lamella does not make $(basename "$file")"
+done
+
 # Moved, and without the variable that tests are given: the agent is found from the executable.
 mv "$root/usr" "$root/else where"
 unset LAMELLA_AGENT_SO
