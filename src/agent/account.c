@@ -2,8 +2,8 @@
  * blocked (see agent.h), never the sampling handler. */
 #include "agent/agent.h"
 
-#include "agent/procfs.h"
 #include "core/bytes.h"
+#include "core/procfs.h"
 
 #include <errno.h>
 #include <sys/prctl.h>
@@ -31,23 +31,10 @@ void account_usage(struct stream_usage *out, const struct rusage *from)
     };
 }
 
-/* /proc/PID/stat, field 22. Field 2 is the name in parentheses and may hold anything, parentheses too: the fields are
- * counted from the last closing one. */
 uint64_t account_kernel_start(void)
 {
     static char text[1024]; /* one caller at a time: open_stream */
-    if (procfs_read("/proc/self/stat", text, sizeof text) <= 0)
-        return 0;
-    const char *at = NULL;
-    for (const char *c = text; *c; c++)
-        if (*c == ')')
-            at = c;
-    if (!at)
-        return 0;
-    for (int field = 2; field < 22 && *at; at++)
-        if (*at == ' ')
-            field++;
-    return text_to_u64(&at);
+    return procfs_kernel_start(text, sizeof text);
 }
 
 /* Is a debugger attached? Its user would meet our signal at every sample. */

@@ -53,21 +53,21 @@ static int open_stream(void)
     static char path[AGENT_DIR_MAX + 64];
     static struct stream_header header;
     size_t at = bytes_length(agent.dir);
-    header = (struct stream_header)
-    {
-        .byte_order = STREAM_BYTE_ORDER, .version_major = STREAM_VERSION_MAJOR,
+    header = (struct stream_header){
+        .byte_order = STREAM_BYTE_ORDER,
+        .version_major = STREAM_VERSION_MAJOR,
         .version_minor = STREAM_VERSION_MINOR,
-#if defined(__x86_64__)
-        .arch = 62, /* EM_X86_64 */
-#else
-        .arch = 183, /* EM_AARCH64 */
-#endif
-            .producer = STREAM_PRODUCER_AGENT,
+        .arch = STREAM_HOST_ARCH,
+        .producer = STREAM_PRODUCER_AGENT,
         .clock = agent.control->tsc_usable ? STREAM_CLOCK_TSC : STREAM_CLOCK_MONOTONIC,
-        .flags = agent.forked ? STREAM_FLAG_FORK : 0, .tick_rate_hz = agent.control->tick_rate_hz,
-        .start_ticks = agent.start_ticks, .start_mono_ns = clock_read_ns(CLOCK_MONOTONIC),
-        .start_wall_ns = clock_read_ns(CLOCK_REALTIME), .pid = (uint32_t)agent.pid,
-        .ppid = agent.ppid, .kernel_start = account_kernel_start(),
+        .flags = agent.forked ? STREAM_FLAG_FORK : 0,
+        .tick_rate_hz = agent.control->tick_rate_hz,
+        .start_ticks = agent.start_ticks,
+        .start_mono_ns = clock_read_ns(CLOCK_MONOTONIC),
+        .start_wall_ns = clock_read_ns(CLOCK_REALTIME),
+        .pid = (uint32_t)agent.pid,
+        .ppid = agent.ppid,
+        .kernel_start = account_kernel_start(),
         .session_id = agent.control->session_id,
     };
     bytes_copy(path, agent.dir, at);

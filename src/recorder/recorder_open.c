@@ -152,22 +152,23 @@ static int begin_stream(struct lam_recorder *rec, int is_child)
     rec->pid = (uint32_t)sys_getpid();
     rec->start_ticks = now.ticks;
     static struct stream_header header; /* one at a time */
-    header = (struct stream_header)
-    {
-        .byte_order = STREAM_BYTE_ORDER, .version_major = STREAM_VERSION_MAJOR,
+    header = (struct stream_header){
+        .byte_order = STREAM_BYTE_ORDER,
+        .version_major = STREAM_VERSION_MAJOR,
         .version_minor = STREAM_VERSION_MINOR,
-#if defined(__x86_64__)
-        .arch = 62, /* EM_X86_64 */
-#else
-        .arch = 183, /* EM_AARCH64 */
-#endif
-            .producer = STREAM_PRODUCER_LIBRARY,
+        .arch = STREAM_HOST_ARCH,
+        .producer = STREAM_PRODUCER_LIBRARY,
         .clock = rec->stream.use_counter ? STREAM_CLOCK_TSC : STREAM_CLOCK_MONOTONIC,
         .flags = (is_child ? STREAM_FLAG_FORK : 0) |
                  (rec->mode == LAM_MODE_FLIGHT ? STREAM_FLAG_FLIGHT : 0),
-        .tick_rate_hz = rec->tick_rate_hz, .start_ticks = now.ticks, .start_mono_ns = now.mono_ns,
-        .start_wall_ns = now.wall_ns, .pid = rec->pid, .ppid = (uint32_t)sys_call0(SYS_getppid),
-        .kernel_start = session_kernel_start(), .session_id = rec->session_id,
+        .tick_rate_hz = rec->tick_rate_hz,
+        .start_ticks = now.ticks,
+        .start_mono_ns = now.mono_ns,
+        .start_wall_ns = now.wall_ns,
+        .pid = rec->pid,
+        .ppid = (uint32_t)sys_call0(SYS_getppid),
+        .kernel_start = session_kernel_start(),
+        .session_id = rec->session_id,
         .measure = (uint8_t)rec->measure,
     };
     int use_counter = rec->stream.use_counter;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/bytes.h"
+#include "core/procfs.h"
 
 /* ---- a bounded text ---- */
 
@@ -99,17 +100,8 @@ static void add_json(struct text *text, const char *bytes, size_t size)
 
 static size_t read_file(const char *path, char *buf, size_t size)
 {
-    int fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-    size_t used = 0;
-    long got = fd < 0 ? 0 : 1;
-    while (got > 0 && used < size - 1) {
-        got = sys_read(fd, buf + used, size - 1 - used);
-        used += got > 0 ? (size_t)got : 0;
-    }
-    if (fd >= 0)
-        sys_close(fd);
-    buf[used] = 0;
-    return used;
+    long got = procfs_read(path, buf, size);
+    return got > 0 ? (size_t)got : 0;
 }
 
 static size_t read_link(const char *path, char *buf, size_t size)
@@ -129,21 +121,10 @@ static size_t read_cwd(char *buf, size_t size)
     return (size_t)got - 1;
 }
 
-/* Field 22 of /proc/self/stat, behind the last parenthesis. */
 uint64_t session_kernel_start(void)
 {
     char text[1024];
-    const char *at = NULL;
-    read_file("/proc/self/stat", text, sizeof text);
-    for (const char *c = text; *c; c++)
-        if (*c == ')')
-            at = c;
-    if (!at)
-        return 0;
-    for (int field = 2; field < 22 && *at; at++)
-        if (*at == ' ')
-            field++;
-    return text_to_u64(&at);
+    return procfs_kernel_start(text, sizeof text);
 }
 
 /* ---- session.json ---- */
@@ -361,13 +342,9 @@ void session_write_end(struct lam_recorder *rec, struct lane *lane)
     };
     char status[4096];
     read_file("/proc/self/status", status, sizeof status);
-    const char *peak = text_find(status, "VmHWM:");
-    if (peak) {
-        peak += 6;
-        while (*peak == ' ' || *peak == '\t')
-            peak++;
-        record.self.max_rss_bytes = text_to_u64(&peak) * 1024;
-    }
+    uint64_t peak = procfs_field(status, "VmHWM:");
+    if (peak != UINT64_MAX)
+        record.self.max_rss_bytes = peak * 1024;
     struct stream_piece piece = {&record, sizeof record};
     stream_append(&rec->stream, &lane->records, STREAM_REC_PROCESS_END, STREAM_END_EXIT, &piece, 1,
                   record.ticks);

@@ -14,6 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* stream_header.arch of the processes that this code runs in. */
+#if defined(__x86_64__)
+enum { STREAM_HOST_ARCH = 62 }; /* EM_X86_64 */
+#else
+enum { STREAM_HOST_ARCH = 183 }; /* EM_AARCH64 */
+#endif
+
 struct stream {
     struct claim_file file;
     struct stream_header *header; /* mapped shared; NULL: not open */

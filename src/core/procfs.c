@@ -1,4 +1,4 @@
-#include "agent/procfs.h"
+#include "core/procfs.h"
 
 #include "core/bytes.h"
 #include "core/sys.h"
@@ -29,5 +29,23 @@ uint64_t procfs_field(const char *text, const char *key)
     at += bytes_length(key);
     while (*at == ' ' || *at == '\t')
         at++;
+    return text_to_u64(&at);
+}
+
+/* Field 2 is the name in parentheses and may hold anything, parentheses too: the fields are counted from the last closing
+ * one. */
+uint64_t procfs_kernel_start(char *buf, size_t size)
+{
+    if (procfs_read("/proc/self/stat", buf, size) <= 0)
+        return 0;
+    const char *at = NULL;
+    for (const char *c = buf; *c; c++)
+        if (*c == ')')
+            at = c;
+    if (!at)
+        return 0;
+    for (int field = 2; field < 22 && *at; at++)
+        if (*at == ' ')
+            field++;
     return text_to_u64(&at);
 }
