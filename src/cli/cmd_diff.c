@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/launcher_talk.h"
 #include "cli/read_runs.h"
 #include "output/write_compare.h"
@@ -206,24 +207,14 @@ int cmd_diff(int argc, char **argv)
          .kind = OPTION_CALL,
          .target = &set.fail_above,
          .parse = parse_percent},
-        {.long_name = "format",
-         .short_name = 'f',
-         .arg_name = "FORMAT",
-         .help = "how it is printed [text]",
-         .kind = OPTION_CHOICE,
-         .target = &set.format,
-         .choices = formats},
+        OPTION_ROW_FORMAT(&set.format, formats),
         {.long_name = "top",
          .short_name = 'n',
          .arg_name = "N",
          .help = "show the N largest changes of each table; 0 shows all (20)",
          .kind = OPTION_U64,
          .target = &set.top},
-        {.long_name = "markers",
-         .arg_name = "FILE",
-         .help = "more rules for phases, beside the built-in ones; may be given several times",
-         .kind = OPTION_LIST,
-         .target = &set.markers},
+        OPTION_ROW_MARKERS(0, &set.markers),
         {0},
     };
     const struct option_spec spec = {

@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/launcher_talk.h"
 #include "cli/recording_ready.h"
 #include "input/read_recording.h"
@@ -182,12 +183,7 @@ int cmd_probe(int argc, char **argv)
          .kind = OPTION_CALL,
          .target = &set.depth,
          .parse = parse_count},
-        {.long_name = "markers",
-         .short_name = 'm',
-         .arg_name = "FILE",
-         .help = "more rules for phases, beside the built-in ones; may be given several times",
-         .kind = OPTION_LIST,
-         .target = &set.markers},
+        OPTION_ROW_MARKERS('m', &set.markers),
         {.long_name = "format",
          .short_name = 'f',
          .arg_name = "FORMAT",

@@ -8,6 +8,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/launcher_talk.h"
 #include "cli/read_report.h"
 #include "output/write_report.h"
@@ -134,13 +135,7 @@ int cmd_report(int argc, char **argv)
     struct report_settings set = {.top = TOP_DEFAULT,
                                   .view = {.by_unit = true, .by_phase = true, .by_label = true}};
     const struct option_row rows[] = {
-        {.long_name = "format",
-         .short_name = 'f',
-         .arg_name = "FORMAT",
-         .help = "how it is printed [text]",
-         .kind = OPTION_CHOICE,
-         .target = &set.format,
-         .choices = formats},
+        OPTION_ROW_FORMAT(&set.format, formats),
         {.long_name = "top",
          .short_name = 'n',
          .arg_name = "N",
@@ -169,12 +164,7 @@ int cmd_report(int argc, char **argv)
                  "details and waits",
          .kind = OPTION_TEXT,
          .target = &set.view.unit},
-        {.long_name = "markers",
-         .short_name = 'm',
-         .arg_name = "FILE",
-         .help = "more rules for phases, beside the built-in ones; may be given several times",
-         .kind = OPTION_LIST,
-         .target = &set.markers},
+        OPTION_ROW_MARKERS('m', &set.markers),
         {0},
     };
     const struct option_spec spec = {

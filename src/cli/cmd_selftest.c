@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/launcher_talk.h"
 #include "cli/selftest_case.h"
 #include "session/engine_probe.h"
@@ -188,13 +189,7 @@ int cmd_selftest(int argc, char **argv)
          .kind = OPTION_CALL,
          .target = &set,
          .parse = parse_engine},
-        {.long_name = "format",
-         .short_name = 'f',
-         .arg_name = "FORMAT",
-         .help = "how it is printed [text]",
-         .kind = OPTION_CHOICE,
-         .target = &set.format,
-         .choices = formats},
+        OPTION_ROW_FORMAT(&set.format, formats),
         {0},
     };
     const struct option_spec spec = {
