@@ -5,6 +5,10 @@
 
 #include "base/strbuf.h"
 
+const char *const run_section_keys[RUN_SECTIONS] = {"totals", "labels", "phases", "units",
+                                                    "artifacts"};
+const char *const run_metric_keys[RUN_METRICS] = {"self",    "time", "count",  "cache_hits",
+                                                  "blocked", "load", "hashing"};
 const char run_total_labels[] = "all labels", run_total_phases[] = "all phases",
            run_total_cpu[] = "CPU", run_total_wall[] = "wall";
 

@@ -30,6 +30,9 @@ enum run_metric {
     RUN_METRICS
 };
 
+/* As they are called in JSON: "labels", "cache_hits". */
+extern const char *const run_section_keys[RUN_SECTIONS], *const run_metric_keys[RUN_METRICS];
+
 struct run_values {
     double of[RUN_METRICS];
 };

@@ -107,10 +107,6 @@ static void put_sequences(struct json_writer *json, const struct aggregate *aggr
 int write_aggregate_json(const struct aggregate *aggregate, const struct aggregate_view *view,
                          struct byteout *out, struct lam_error *err)
 {
-    static const char *const keys[RUN_SECTIONS] = {"totals", "labels", "phases", "units",
-                                                   "artifacts"};
-    static const char *const metrics[RUN_METRICS] = {"self",    "time", "count",  "cache_hits",
-                                                     "blocked", "load", "hashing"};
     struct json_writer json;
     json_writer_init(&json, out, 2);
     enum profile_measure measure = PROFILE_MEASURE_TIME;
@@ -128,9 +124,9 @@ int write_aggregate_json(const struct aggregate *aggregate, const struct aggrega
     json_put_end(&json);
     put_skipped(&json, view);
     json_member_str(&json, "measure", labels_measure_name(measure));
-    json_member_str(&json, "metric", metrics[aggregate->metric]);
+    json_member_str(&json, "metric", run_metric_keys[aggregate->metric]);
     for (size_t i = 0; i < RUN_SECTIONS; i++) {
-        json_member_array(&json, keys[i]);
+        json_member_array(&json, run_section_keys[i]);
         for (size_t at = 0; at < aggregate->rows[i].count; at++)
             if (i == RUN_TOTALS || view->top == 0 || at < view->top)
                 put_row(&json, aggregate, &aggregate->rows[i].items[at]);

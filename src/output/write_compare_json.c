@@ -111,10 +111,6 @@ static void put_names(struct writer *w, uint32_t side, const char *key)
 int write_compare_json(const struct compare *compare, const struct compare_view *view,
                        struct byteout *out, struct lam_error *err)
 {
-    static const char *const keys[RUN_SECTIONS] = {"totals", "labels", "phases", "units",
-                                                   "artifacts"};
-    static const char *const metrics[RUN_METRICS] = {"self",    "time", "count",  "cache_hits",
-                                                     "blocked", "load", "hashing"};
     struct json_writer json;
     json_writer_init(&json, out, 2);
     enum profile_measure measure = PROFILE_MEASURE_TIME;
@@ -126,14 +122,14 @@ int write_compare_json(const struct compare *compare, const struct compare_view 
     put_names(&w, COMPARE_BEFORE, "before");
     put_names(&w, COMPARE_AFTER, "after");
     json_member_str(&json, "measure", labels_measure_name(measure));
-    json_member_str(&json, "metric", metrics[compare->metric]);
+    json_member_str(&json, "metric", run_metric_keys[compare->metric]);
     json_member_bool(&json, "repeated", compare->has_repeats);
     json_member_double(&json, "luck", compare->luck);
     put_text(&w, "judged",
              compare->judged ? compare->matrix->rows.items[compare->judged->row].key : INTERN_EMPTY);
     json_member_bool(&json, "failed", compare_fails(compare, view->fail_above));
     for (size_t i = 0; i < RUN_SECTIONS; i++)
-        put_rows(&w, (enum run_section)i, keys[i], view->top);
+        put_rows(&w, (enum run_section)i, run_section_keys[i], view->top);
     json_put_end(&json);
     return json_writer_finish(&json, "diff", err);
 }
