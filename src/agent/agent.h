@@ -139,8 +139,7 @@ static inline uint64_t agent_now(void)
 int agent_enter(void);
 void agent_start_child(void); /* in a new child of fork */
 void agent_process_end(enum stream_end_how how, int code);
-void agent_exec_failed(void); /* the program goes on after PROCESS_END(EXEC) */
-void agent_withdraw(void);    /* before the program puts itself under a system-call filter */
+void agent_withdraw(void); /* before the program puts itself under a system-call filter */
 /* Opens the stream of a forked child that has put it off. Signals blocked. */
 void agent_want_stream(void);
 

@@ -396,11 +396,6 @@ void event_args_free(struct event_args *args)
     array_free(&args->ends);
 }
 
-bool event_args_failed(const struct event_args *args)
-{
-    return args->texts.failed;
-}
-
 static int end_arg(struct event_args *args)
 {
     return args->texts.failed ? LAM_E_NOMEM : array_push(&args->ends, args->texts.length);

@@ -75,7 +75,6 @@ struct event_args {
 };
 void event_args_clear(struct event_args *args);
 void event_args_free(struct event_args *args);
-bool event_args_failed(const struct event_args *args);
 
 int event_names_add_args(struct event_names *names, uint32_t kind, uint32_t id,
                          struct event_args *args);

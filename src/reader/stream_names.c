@@ -21,15 +21,6 @@ const char *stream_engine_name(uint32_t engine)
     return NAME_OF(engines, engine);
 }
 
-uint32_t stream_engine_of(const char *name)
-{
-    for (uint32_t i = 0; i < sizeof engines / sizeof *engines; i++) {
-        if (strcmp(engines[i], name) == 0)
-            return i;
-    }
-    return UINT32_MAX;
-}
-
 static const char *const unsampled_names[] = {
     [STREAM_UNSAMPLED_NO] = "no",
     [STREAM_UNSAMPLED_STATIC] = "static",
@@ -236,19 +227,6 @@ static const char *const clocks[] = {
 const char *stream_clock_name(uint32_t clock)
 {
     return NAME_OF(clocks, clock);
-}
-
-static const char *const measures[] = {
-    [STREAM_MEASURE_TICKS] = "ticks",
-    [STREAM_MEASURE_CPU_TIME] = "cpu_time",
-    [STREAM_MEASURE_INSTRUCTIONS] = "instructions",
-    [STREAM_MEASURE_INSTRUCTIONS_MINUS_IRQS] = "instructions_minus_irqs",
-    [STREAM_MEASURE_CYCLES] = "cycles",
-};
-
-const char *stream_measure_name(uint32_t measure)
-{
-    return NAME_OF(measures, measure);
 }
 
 static const char *const slot_codes[] = {

@@ -21,10 +21,6 @@ const char *stream_damage_text(uint32_t damage);        /* "bytes missing at the
 const char *stream_page_kind_name(uint32_t kind);       /* "samples" */
 const char *stream_producer_name(uint32_t producer);    /* "agent" */
 const char *stream_clock_name(uint32_t clock);          /* "tsc" */
-const char *stream_measure_name(uint32_t measure);      /* "ticks" */
 const char *stream_slot_code_name(uint32_t code);       /* "owner"; "event" for 32 to 255 */
-
-/* The engine of a name, or UINT32_MAX. */
-uint32_t stream_engine_of(const char *name);
 
 #endif

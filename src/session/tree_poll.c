@@ -479,11 +479,6 @@ const struct timeline *tree_poll_rows(const struct tree_poll *poll)
     return &poll->rows;
 }
 
-size_t tree_poll_alive(const struct tree_poll *poll)
-{
-    return poll->alive;
-}
-
 struct poll_cost tree_poll_cost(const struct tree_poll *poll)
 {
     return poll->cost;

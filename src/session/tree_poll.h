@@ -64,7 +64,6 @@ struct seen_list LAM_ARRAY_BODY(struct seen_process);
 struct timeline LAM_ARRAY_BODY(struct timeline_row);
 const struct seen_list *tree_poll_seen(const struct tree_poll *poll); /* in order of the first look */
 const struct timeline *tree_poll_rows(const struct tree_poll *poll);
-size_t tree_poll_alive(const struct tree_poll *poll); /* processes at the last pass */
 
 struct poll_cost {
     uint64_t passes;
