@@ -433,6 +433,8 @@ function(lamella_install)
       install(FILES ${completions}/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${where} RENAME ${name})
     endif()
   endforeach()
+  # pkg-config files find their tree from where they lie: `cmake --install --prefix` may put it anywhere.
+  file(RELATIVE_PATH LAMELLA_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   # `--target lamella` makes all that is installed.
   foreach(made lamella-reader lamella-reader-static lamella-shared lamella-static)
     if(TARGET lamella AND TARGET ${made})

@@ -235,7 +235,7 @@ def test_installed():
     if not shutil.which("pkg-config"):
         raise Skip("pkg-config is not installed")
     where = os.path.dirname(glob.glob("usr/lib/**/lamella.pc", recursive=True)[0])
-    flags = run("pkg-config", "--define-prefix", "--cflags", "--libs", "lamella", env={"PKG_CONFIG_PATH": os.path.abspath(where)})
+    flags = run("pkg-config", "--cflags", "--libs", "lamella", env={"PKG_CONFIG_PATH": os.path.abspath(where)})
     equal(flags.returncode, 0, flags.stderr)
     library = os.path.dirname(os.path.abspath(where))
     with open("scope.c", "w", encoding="utf-8") as file:
