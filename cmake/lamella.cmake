@@ -105,6 +105,10 @@ function(lamella_libraries)
       lamella_builtin_markers(generated)
       list(APPEND sources ${generated})
     endif()
+    if(dir STREQUAL "output")
+      lamella_page(generated)
+      list(APPEND sources ${generated})
+    endif()
     # A program under the thread sanitizer cannot bear functions in front of those that its runtime is made of.
     if(dir STREQUAL "agent" AND LAMELLA_SANITIZE MATCHES "thread")
       list(FILTER sources EXCLUDE REGEX "/interpose_|/syscall_stub")
@@ -143,6 +147,33 @@ function(lamella_builtin_markers out)
     COMMAND ${CMAKE_COMMAND} -D "OUT=${generated}" -D "FILES=${markers}" -P ${script}
     DEPENDS ${markers} ${script} VERBATIM COMMENT "Embedding marker files")
   set(${out} ${generated} PARENT_SCOPE)
+endfunction()
+
+# One C file with the page that page/ is bundled to. Without Node.js and the packages of page/package-lock.json everything
+# else is built, and `lamella page` says what is missing.
+function(lamella_page out)
+  set(page ${PROJECT_SOURCE_DIR}/page)
+  set(made ${PROJECT_BINARY_DIR}/generated)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_page.cmake)
+  find_program(LAMELLA_NODE NAMES node nodejs)
+  # npm writes this file when it has installed all of a lock file.
+  set(packages ${page}/node_modules/.package-lock.json)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page}/package-lock.json)
+  if(LAMELLA_NODE AND EXISTS ${packages})
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${page}/src/*)
+    add_custom_command(OUTPUT ${made}/page_head.html ${made}/page_tail.html
+      COMMAND ${LAMELLA_NODE} ${page}/build.mjs --out ${made}
+      DEPENDS ${sources} ${page}/build.mjs ${page}/page.html ${packages} VERBATIM COMMENT "Bundling the page")
+    set(halves -D "HEAD=${made}/page_head.html" -D "TAIL=${made}/page_tail.html")
+    set(needed ${made}/page_head.html ${made}/page_tail.html)
+  else()
+    message(WARNING "`lamella page` is left out of this build: node or ${page}/node_modules is missing (script/setup "
+                    "installs both; then configure again)")
+  endif()
+  add_custom_command(OUTPUT ${made}/page_template.c
+    COMMAND ${CMAKE_COMMAND} -D "OUT=${made}/page_template.c" ${halves} -P ${script}
+    DEPENDS ${script} ${needed} VERBATIM COMMENT "Embedding the page")
+  set(${out} ${made}/page_template.c PARENT_SCOPE)
 endfunction()
 
 # The preloaded object is compiled from the sources again, so that no sanitizer and no flag of the static libraries gets in.
