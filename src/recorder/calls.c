@@ -4,7 +4,11 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-enum { FIRST_FRAMES = 64, TRACK_CHUNK = 4096, TRACK_CHUNKS = 4096, BUDGET_LOOK = 256 };
+enum { TRACK_CHUNK = 4096, TRACK_CHUNKS = 4096, BUDGET_LOOK = 256 };
+
+/* A stack begins with its first frames behind it: programs have tens of thousands of coroutines, most of them shallow. */
+enum { STACK_BYTES = 1024, SLAB_BYTES = 1 << 16 };
+enum { FIRST_FRAMES = (STACK_BYTES - sizeof(struct calls)) / sizeof(struct frame) };
 
 struct pick { /* one in N: a block of N calls of a label, of which the one at `chosen` is recorded */
     uint32_t seen, chosen;
@@ -12,52 +16,88 @@ struct pick { /* one in N: a block of N calls of a label, of which the one at `c
 
 /* ---- stacks ---- */
 
-static struct calls *new_calls(uint32_t track)
+static struct frame *first_frames(struct calls *calls)
 {
-    struct calls *calls =
-        sys_mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (sys_is_error(calls))
-        return NULL;
-    void *frames = sys_mmap(NULL, FIRST_FRAMES * sizeof(struct frame), PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (sys_is_error(frames)) {
-        sys_munmap(calls, 4096);
-        return NULL;
+    return (struct frame *)((uint8_t *)calls + STACK_BYTES - FIRST_FRAMES * sizeof(struct frame));
+}
+
+/* A block for a stack. Under the recorder's lock. NULL: no memory. */
+static struct calls *take_stack(struct live *live)
+{
+    if (!live->free_stacks) {
+        uint8_t *slab =
+            sys_mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (sys_is_error(slab))
+            return NULL;
+        for (uint32_t at = SLAB_BYTES; at > 0; at -= STACK_BYTES) {
+            struct calls *calls = (struct calls *)(slab + at - STACK_BYTES);
+            calls->next_free = live->free_stacks;
+            live->free_stacks = calls;
+        }
     }
-    calls->frames = frames;
-    calls->capacity = FIRST_FRAMES;
-    calls->track = track;
-    calls->random = clock_counter() | 1;
+    struct calls *calls = live->free_stacks;
+    live->free_stacks = calls->next_free;
     return calls;
 }
 
-static void free_calls(struct calls *calls)
+static struct calls *new_calls(struct lam_recorder *rec, uint32_t track)
 {
-    sys_munmap(calls->frames, calls->capacity * sizeof *calls->frames);
+    uint64_t signals = signals_block();
+    futex_lock(&rec->live->lock);
+    struct calls *calls = take_stack(rec->live);
+    futex_unlock(&rec->live->lock);
+    signals_restore(signals);
+    if (!calls)
+        return NULL;
+    *calls = (struct calls){.capacity = FIRST_FRAMES, .track = track};
+    calls->frames = first_frames(calls);
+    calls->frames[0] = (struct frame){.label = 0};
+    return calls;
+}
+
+static void free_calls(struct lam_recorder *rec, struct calls *calls)
+{
+    if (calls->frames != first_frames(calls))
+        sys_munmap(calls->frames, calls->mapped);
     if (calls->pool)
         sys_munmap(calls->pool, calls->pool_size * sizeof *calls->pool);
-    if (calls->picks)
-        sys_munmap(calls->picks, PICK_COUNTERS * sizeof *calls->picks);
-    sys_munmap(calls, 4096);
+    uint64_t signals = signals_block();
+    futex_lock(&rec->live->lock);
+    calls->next_free = rec->live->free_stacks;
+    rec->live->free_stacks = calls;
+    futex_unlock(&rec->live->lock);
+    signals_restore(signals);
 }
 
 static int grow_frames(struct calls *calls)
 {
     if (calls->capacity >= CALLS_DEPTH_MAX)
         return -1;
-    size_t old = calls->capacity * sizeof *calls->frames;
-    void *map = sys_mmap(NULL, old * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t size = calls->mapped ? calls->mapped * 2 : 4096;
+    void *map = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (sys_is_error(map))
         return -1;
-    __builtin_memcpy(map, calls->frames, old);
-    sys_munmap(calls->frames, old);
+    __builtin_memcpy(map, calls->frames, calls->capacity * sizeof *calls->frames);
+    if (calls->mapped)
+        sys_munmap(calls->frames, calls->mapped);
     calls->frames = map;
-    calls->capacity *= 2;
+    calls->mapped = size;
+    calls->capacity = (uint32_t)(size / sizeof *calls->frames);
     return 0;
 }
 
-/* Where the stack of a track is kept; NULL: no memory. */
-static struct calls **track_place(struct lam_recorder *rec, uint32_t track)
+/* Where the stack of a track is kept, if it ever had one: without a lock. acquire: pairs with the releases in make_place(). */
+static struct calls **find_place(struct lam_recorder *rec, uint32_t track)
+{
+    struct calls ***chunks = __atomic_load_n(&rec->tracks, __ATOMIC_ACQUIRE);
+    struct calls **chunk = chunks && track / TRACK_CHUNK < TRACK_CHUNKS
+                               ? __atomic_load_n(&chunks[track / TRACK_CHUNK], __ATOMIC_ACQUIRE)
+                               : NULL;
+    return chunk ? &chunk[track % TRACK_CHUNK] : NULL;
+}
+
+/* The same, made if need be; NULL: no memory. */
+static struct calls **make_place(struct lam_recorder *rec, uint32_t track)
 {
     if (track / TRACK_CHUNK >= TRACK_CHUNKS)
         return NULL;
@@ -75,7 +115,7 @@ static struct calls **track_place(struct lam_recorder *rec, uint32_t track)
             map = sys_mmap(NULL, TRACK_CHUNK * sizeof **chunk, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (!sys_is_error(map))
-            *chunk = map;
+            __atomic_store_n(chunk, map, __ATOMIC_RELEASE);
     }
     futex_unlock(&rec->live->lock);
     signals_restore(signals);
@@ -88,12 +128,14 @@ static struct calls *calls_of(struct lane *lane)
         return lane->calls;
     if (!lane->track) {
         if (!lane->own_calls)
-            lane->own_calls = new_calls(0);
+            lane->own_calls = new_calls(lane->rec, 0);
         return lane->calls = lane->own_calls;
     }
-    struct calls **place = track_place(lane->rec, lane->track);
+    struct calls **place = find_place(lane->rec, lane->track);
+    if (!place)
+        place = make_place(lane->rec, lane->track);
     if (place && !*place)
-        *place = new_calls(lane->track);
+        *place = new_calls(lane->rec, lane->track);
     return lane->calls = place ? *place : NULL;
 }
 
@@ -190,26 +232,27 @@ static void leave_all(struct lane *lane, const struct frame *frame)
 
 /* The first N calls of a function are recorded, each for itself; then one of every N, at a place in its block that is drawn, so
  * that no rhythm of the program's falls in with ours. Returns the weight; 0: not this one. */
-static uint32_t pick(struct lane *lane, struct calls *calls, uint32_t label)
+static uint32_t pick(struct lane *lane, uint32_t label)
 {
     uint32_t n = lane->rec->one_in;
-    if (!calls->picks) {
-        void *map = sys_mmap(NULL, PICK_COUNTERS * sizeof *calls->picks, PROT_READ | PROT_WRITE,
+    if (!lane->picks) {
+        void *map = sys_mmap(NULL, PICK_COUNTERS * sizeof *lane->picks, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (sys_is_error(map))
             return 0;
-        calls->picks = map;
+        lane->picks = map;
+        lane->random = clock_counter() | 1;
     }
-    struct pick *pick = &calls->picks[label % PICK_COUNTERS];
+    struct pick *pick = &lane->picks[label % PICK_COUNTERS];
     uint32_t at = pick->seen++;
     if (at < n)
         return 1;
     at -= n;
     if (at == 0) {
-        calls->random ^= calls->random << 13;
-        calls->random ^= calls->random >> 7;
-        calls->random ^= calls->random << 17;
-        pick->chosen = (uint32_t)(calls->random >> 32) % n;
+        lane->random ^= lane->random << 13;
+        lane->random ^= lane->random >> 7;
+        lane->random ^= lane->random << 17;
+        pick->chosen = (uint32_t)(lane->random >> 32) % n;
     }
     if (at == n - 1)
         pick->seen = n;
@@ -218,7 +261,7 @@ static uint32_t pick(struct lane *lane, struct calls *calls, uint32_t label)
 
 static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *frame)
 {
-    uint32_t weight = pick(lane, calls, frame->label);
+    uint32_t weight = pick(lane, frame->label);
     frame->is_picked = weight != 0;
     frame->is_timed = frame->is_picked || frame[-1].is_picked;
     if (weight) {
@@ -310,7 +353,7 @@ static void enter_threshold(struct lane *lane, struct calls *calls, struct frame
 {
     frame->is_picked = 1;
     if (frame->mode & LAM_CALLS_ONE_IN) {
-        uint32_t weight = pick(lane, calls, frame->label);
+        uint32_t weight = pick(lane, frame->label);
         frame->is_picked = weight != 0;
         frame->weight = weight;
     } else {
@@ -449,14 +492,16 @@ void lam_call_exit_event(struct lam_recorder *rec, uint32_t label)
 uint32_t lam_call_depth(struct lam_recorder *rec)
 {
     struct lane *lane = lam_is_off(rec) ? NULL : lane_of(rec);
-    return lane && lane->calls ? lane->calls->depth : 0;
+    struct calls *calls = lane && lane->rec->call_kind ? calls_of(lane) : NULL;
+    return calls ? calls->depth : 0;
 }
 
 void lam_call_unwind(struct lam_recorder *rec, uint32_t depth)
 {
     struct lane *lane = lam_is_off(rec) ? NULL : lane_of(rec);
-    while (lane && lane->calls && lane->calls->depth > depth)
-        leave(lane, lane->calls);
+    struct calls *calls = lane && lane->rec->call_kind ? calls_of(lane) : NULL;
+    while (calls && calls->depth > depth)
+        leave(lane, calls);
 }
 
 /* ---- threads and tracks ---- */
@@ -464,16 +509,18 @@ void lam_call_unwind(struct lam_recorder *rec, uint32_t depth)
 void calls_switch_track(struct lane *lane, uint32_t track)
 {
     struct calls *left = lane->calls;
-    if (left && left->track) {
+    uint64_t now = left && left->track ? lane_now(lane) : 0;
+    if (now) {
         folds_write(lane, left, left->frames);
-        left->left_at = lane_now(lane);
+        left->left_at = now;
     }
     lane->calls = NULL;
     if (!track)
         return;
     struct calls *calls = calls_of(lane);
     if (calls && calls->left_at) {
-        uint64_t now = lane_now(lane);
+        if (!now)
+            now = lane_now(lane);
         calls->away += now > calls->left_at ? now - calls->left_at : 0;
         calls->left_at = 0;
     }
@@ -481,12 +528,12 @@ void calls_switch_track(struct lane *lane, uint32_t track)
 
 void calls_end_track(struct lane *lane, uint32_t track)
 {
-    struct calls **place = track ? track_place(lane->rec, track) : NULL;
+    struct calls **place = track ? find_place(lane->rec, track) : NULL;
     if (!place || !*place)
         return;
     struct calls *calls = *place;
     *place = NULL;
-    free_calls(calls);
+    free_calls(lane->rec, calls);
 }
 
 /* The thread ends, or its recording is closed: its open calls stay open in it. */
@@ -496,9 +543,12 @@ void calls_leave_thread(struct lane *lane)
     if (own) {
         if (lane->generation == recorder_generation(lane->rec))
             folds_write(lane, own, own->frames);
-        free_calls(own);
+        free_calls(lane->rec, own);
     }
     if (lane->calls && lane->calls != own && lane->calls->track)
         lane->calls->left_at = lane_now(lane);
     lane->own_calls = lane->calls = NULL;
+    if (lane->picks)
+        sys_munmap(lane->picks, PICK_COUNTERS * sizeof *lane->picks);
+    lane->picks = NULL;
 }

@@ -36,7 +36,9 @@ struct fold {
 };
 
 struct calls {
+    struct calls *next_free;
     struct frame *frames; /* frames[0] is the stack's bottom and no call */
+    uint64_t mapped;      /* bytes of `frames`; 0: they lie behind this structure */
     uint32_t depth;       /* calls open; beyond `capacity` they have no frame */
     uint32_t capacity;
     uint32_t track;
@@ -48,8 +50,6 @@ struct calls {
     struct call_tree *tree;        /* that the frames' nodes are in */
     uint32_t root;                 /* node of this stack in it */
     uint32_t ticks;                /* calls until the budget is looked at */
-    struct pick *picks;            /* one in N, by label */
-    uint64_t random;
 };
 
 /* ---- call_folds.c ---- */

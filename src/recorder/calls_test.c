@@ -379,6 +379,35 @@ static void tracks(void **state)
     end();
 }
 
+/* Thousands of coroutines, deep ones among them; one in N is of a function, whatever track it runs on. */
+static void many_tracks(void **state)
+{
+    (void)state;
+    begin_with("calls=one_in:4");
+    enum { TRACKS = 5000, DEPTH = 40 };
+    static struct lam_track all[TRACKS];
+    for (int i = 0; i < TRACKS; i++) {
+        all[i] = lam_track_create(LAM_DEFAULT, label("coroutine"));
+        lam_track_switch(LAM_DEFAULT, all[i]);
+        for (int j = i % 100; j < DEPTH; j++)
+            enter("f", 1);
+    }
+    for (int i = TRACKS - 1; i >= 0; i--) {
+        lam_track_switch(LAM_DEFAULT, all[i]);
+        assert_int_equal(lam_call_depth(LAM_DEFAULT), i % 100 < DEPTH ? DEPTH - i % 100 : 0);
+        for (int j = i % 100; j < DEPTH; j++)
+            leave("f", 1);
+        lam_track_end(LAM_DEFAULT, all[i]);
+    }
+    finish();
+    size_t recorded = 0, calls = TRACKS / 100 * (DEPTH * (DEPTH + 1) / 2);
+    for (size_t i = 0; i < in.count; i++)
+        recorded += in.events[i].code >= 32;
+    assert_int_equal(recorded, 4 + calls / 4 - 1);
+    assert_int_equal(count_of(STREAM_COUNT_UNBALANCED_EXITS), 0);
+    end();
+}
+
 static void late_names(void **state)
 {
     (void)state;
@@ -508,6 +537,7 @@ int main(void)
         cmocka_unit_test(short_calls_fold),
         cmocka_unit_test(automatic),
         cmocka_unit_test(tracks),
+        cmocka_unit_test(many_tracks),
         cmocka_unit_test(late_names),
         cmocka_unit_test(labels_of_all_sorts),
         cmocka_unit_test(a_million_labels),

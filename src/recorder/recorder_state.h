@@ -41,6 +41,7 @@ struct perf_counter {
 };
 
 struct calls;
+struct pick;
 
 struct lane {
     /* What an event touches: one cache line. */
@@ -77,6 +78,8 @@ struct lane {
     struct stream_cursor records;
     struct calls *calls; /* of the track that runs, or the thread's own */
     struct calls *own_calls;
+    struct pick *picks; /* one in N, by label: of all tracks that this thread runs */
+    uint64_t random;
     struct call_tree *tree;
     struct perf_counter clock_counter;
     struct perf_counter counter[4];
@@ -91,6 +94,7 @@ struct live { /* wiped on fork */
     uint32_t threads;
     uint32_t most_lanes, used_lanes;
     int closed_fd; /* plus 1: of a recorder that is closed, for the last lane to close */
+    struct calls *free_stacks;
     struct lane *free_lanes;
     struct lane *fresh_lanes; /* memory that was never used */
     uint32_t fresh_count;
