@@ -44,9 +44,11 @@ void report_close(struct report **out)
     array_free(&report->cells);
     array_free(&report->wait_cells);
     array_free(&report->findings);
+    array_free(&report->spans);
+    array_free(&report->timeline);
     arena_free(&report->arena);
     stack_states_free(&state->stacks);
-    activity_free(&state->grid);
+    array_free(&state->work);
     array_free(&state->process_of);
     array_free(&state->thread_of);
     array_free(&state->thread_states);
@@ -76,13 +78,7 @@ static int on_session(void *ctx, const struct profile_session *session)
     report->session.tool_version = copy_text(report, session->tool_version);
     report->session.host = copy_text(report, session->host);
     report->session.session_json = copy_text(report, session->session_json);
-    activity_free(&state->grid);
-    /* An unknown length: an hour, in cells of a tenth of a second. */
-    uint64_t length =
-        session->elapsed_ns == PROFILE_UNKNOWN ? UINT64_C(3600000000000) : session->elapsed_ns;
-    int rc = activity_init(&state->grid, length);
-    state->has_grid = rc == LAM_OK;
-    return rc;
+    return LAM_OK;
 }
 
 /* ---- processes -------------------------------------------------------------------------------------------------- */
@@ -292,7 +288,7 @@ static int on_thread(void *ctx, const struct profile_thread *source)
                                    .start_ns = source->start_ns,
                                    .end_ns = source->start_ns,
                                    .cpu_ns = PROFILE_UNKNOWN};
-    struct thread_state own = {.last_cell = NO_CELL, .last_activity_cell = ACTIVITY_NEVER};
+    struct thread_state own = {.last_cell = NO_CELL, .sample_cell = NO_CELL, .last_stretch = SIZE_MAX};
     int rc = LAM_OK;
     if (source->thread >= state->thread_of.count)
         rc = array_resize(&state->thread_of, (size_t)source->thread + 1);
@@ -309,13 +305,6 @@ static int on_thread_name(void *ctx, const struct profile_thread_name *name)
     if (!find_thread(state, name->thread, NULL))
         return LAM_E_INVAL;
     return name_thread(state, state->thread_of.items[name->thread] - 1, name->name);
-}
-
-static void end_span(struct report_state *state, uint32_t thread, struct thread_state *own,
-                     const struct span *span)
-{
-    if (state->has_grid)
-        activity_add(&state->grid, thread, span->start_ns, span->end_ns, &own->last_activity_cell);
 }
 
 static int on_thread_end(void *ctx, const struct profile_thread_end *end)
@@ -343,9 +332,9 @@ static int on_thread_end(void *ctx, const struct profile_thread_end *end)
         state->report.handler_ns += end->handler_ns;
     }
     struct span done;
-    if (span_finish(&own->span, &done))
-        end_span(state, state->thread_of.items[end->thread], own, &done);
-    return LAM_OK;
+    if (!span_finish(&own->span, &done))
+        return LAM_OK;
+    return report_end_span(state, state->thread_of.items[end->thread] - 1, &done);
 }
 
 /* ---- samples and waits ------------------------------------------------------------------------------------------ */
@@ -414,42 +403,68 @@ static bool is_closing(const struct profile_sample *sample)
     return (sample->flags & PROFILE_SAMPLE_CLOSING) != 0;
 }
 
+static void count_sample(struct report_state *state, const struct report_thread *thread,
+                         uint32_t cell, const struct profile_sample *sample)
+{
+    struct report *report = &state->report;
+    uint64_t late = sample->late_ns < sample->cpu_ns ? sample->late_ns : sample->cpu_ns;
+    struct report_amount *const amounts[] = {
+        &report->cells.items[cell].amount, &report->processes.items[thread->process].amount,
+        &report->threads.items[thread - report->threads.items].sampled, &report->total};
+    for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++)
+        amount_add(amounts[i], is_closing(sample) ? 0 : 1, sample->cpu_ns - late, late);
+}
+
+/* On the stack of the thread's last sample, whatever the thread was called afterwards. */
+static int on_closing_sample(struct report_state *state, const struct report_thread *thread,
+                             struct thread_state *own, const struct profile_sample *sample)
+{
+    uint64_t late = sample->late_ns < sample->cpu_ns ? sample->late_ns : sample->cpu_ns;
+    if (!own->span.is_open)
+        return LAM_E_INVAL;
+    count_sample(state, thread, own->sample_cell, sample);
+    state->report.coverage.closing_ns += sample->cpu_ns - late;
+    own->span.open.cpu_ns += sample->cpu_ns - late;
+    return LAM_OK;
+}
+
+static int extend_span(struct report_state *state, struct thread_state *own,
+                       const struct profile_sample *sample)
+{
+    struct report *report = &state->report;
+    uint64_t late = sample->late_ns < sample->cpu_ns ? sample->late_ns : sample->cpu_ns;
+    uint32_t bucket = report->cells.items[own->sample_cell].bucket;
+    struct span_sample part = {.phase = classifier_bucket(report->cls, bucket).phase,
+                               .group = own->group,
+                               .at_ns = sample->at_ns,
+                               .cpu_ns = sample->cpu_ns - late,
+                               .late_ns = late,
+                               .period_ns = sample->period_ns};
+    struct span done;
+    if (!span_add(&own->span, &part, &done))
+        return LAM_OK;
+    return report_end_span(state, state->thread_of.items[sample->thread] - 1, &done);
+}
+
 static int on_sample(void *ctx, const struct profile_sample *sample)
 {
     struct report_state *state = ctx;
     struct thread_state *own;
-    struct report_thread *thread = find_thread(state, sample->thread, &own);
+    const struct report_thread *thread = find_thread(state, sample->thread, &own);
     if (!thread)
         return LAM_E_INVAL;
+    if (is_closing(sample))
+        return on_closing_sample(state, thread, own, sample);
     struct stack_info stack = stack_states_get(&state->stacks, sample->stack);
-    uint32_t cell;
-    int rc = find_cell(state, own, stack.state, &cell);
+    int rc = find_cell(state, own, stack.state, &own->sample_cell);
     if (rc < 0)
         return rc;
-    uint64_t late = sample->late_ns < sample->cpu_ns ? sample->late_ns : sample->cpu_ns;
-    uint64_t sure = sample->cpu_ns - late;
-    struct report_process *process = &state->report.processes.items[thread->process];
-    uint64_t count = is_closing(sample) ? 0 : 1;
-    amount_add(&state->report.cells.items[cell].amount, count, sure, late);
-    amount_add(&process->amount, count, sure, late);
-    amount_add(&thread->sampled, count, sure, late);
-    amount_add(&state->report.total, count, sure, late);
-    if (is_closing(sample)) {
-        state->report.coverage.closing_ns += sure;
-        if (own->span.is_open) /* it lies on the stack of the span's last sample */
-            own->span.open.cpu_ns += sample->cpu_ns;
-        return LAM_OK;
-    }
+    count_sample(state, thread, own->sample_cell, sample);
     count_stack(state, sample, stack);
-    uint32_t phase =
-        classifier_bucket(state->report.cls, state->report.cells.items[cell].bucket).phase;
-    struct span done;
-    if (span_add(&own->span, phase, sample->at_ns, sample->cpu_ns, sample->period_ns, &done))
-        end_span(state, state->thread_of.items[sample->thread], own, &done);
     if (!state->has_sample || sample->at_ns > state->last_sample_ns)
         state->last_sample_ns = sample->at_ns;
     state->has_sample = true;
-    return LAM_OK;
+    return extend_span(state, own, sample);
 }
 
 /* What the thread was doing when it waited: a macro that reads a file, a linker that waits for its threads. */

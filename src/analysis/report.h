@@ -100,6 +100,31 @@ struct report_wait_cell {
     uint64_t count, ns;
 };
 
+/* Consecutive samples of one thread in one phase (spans.h). Over all spans, samples and CPU time are those of the cells. */
+struct report_span {
+    uint32_t process, thread; /* indices */
+    enum thread_role role;
+    uint32_t phase;  /* classifier_phase() */
+    const char *cgu; /* NULL */
+    int64_t start_ns, end_ns;
+    uint64_t cpu_ns;
+    uint32_t samples;
+    uint32_t gap_ns; /* a longer time without a sample would have ended it */
+};
+
+/* What the launcher's poll of /proc met at one time, and what ran then. NaN: not known. */
+struct report_timeline_row {
+    int64_t t_ns;
+    uint64_t span_ns; /* since the row before: what means are taken over */
+    double running, waiting,
+        inactive;        /* units: that ran; that could run and did not; that could not run yet */
+    double threads_busy; /* mean */
+    double processes, threads; /* of the command, alive */
+    double tree_busy;          /* processors that the command kept busy, mean */
+    double cpu_busy;           /* processors of the machine, mean */
+    double load1, psi_cpu, psi_io, psi_mem, rss_bytes;
+};
+
 /* sampled, late, startup, tail and unsampled add up to the charge and to running_seen, but for what is unaccounted. */
 struct report_coverage {
     uint64_t charged_ns; /* PROFILE_UNKNOWN */
@@ -135,6 +160,9 @@ struct report {
     LAM_ARRAY(struct report_cell) cells; /* by process, then CPU time */
     LAM_ARRAY(struct report_wait_cell) wait_cells;
     LAM_ARRAY(struct report_finding) findings;
+    LAM_ARRAY(struct report_span)
+    spans; /* by thread, then start; empty unless options.want_spans */
+    LAM_ARRAY(struct report_timeline_row) timeline; /* in order of time; empty without a launcher */
     struct report_coverage coverage;
     struct report_amount total;
     uint32_t peak_threads;
@@ -149,6 +177,7 @@ struct report {
 struct report_options {
     struct classifier *cls;
     struct frame_names names;
+    bool want_spans; /* 56 bytes each in memory; there are about as many as changes of phase */
     bool read_files; /* response files of command lines may be read from this machine */
 };
 

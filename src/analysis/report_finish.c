@@ -85,84 +85,6 @@ static void sum_coverage(struct report_state *state)
         cov->sampled_span_ns = (uint64_t)(state->last_sample_ns - state->first_sampled_ns);
 }
 
-/* ---- concurrency ------------------------------------------------------------------------------------------------ */
-
-/* Processes without samples worked too, as far as the account knows: those that used half of their time or more. */
-static void add_unsampled(struct report_state *state)
-{
-    struct report *report = &state->report;
-    for (size_t i = 0; i < report->processes.count; i++) {
-        const struct report_process *process = &report->processes.items[i];
-        if (process->sampled == PROFILE_SAMPLED_YES || process->cpu_ns == PROFILE_UNKNOWN ||
-            !process->has_end)
-            continue;
-        int64_t wall = process->end_ns - process->start_ns;
-        int32_t last = ACTIVITY_NEVER;
-        /* Numbers above those of threads stand for processes. */
-        if (wall > 0 && process->cpu_ns >= (uint64_t)wall / 2)
-            activity_add(&state->grid, (uint32_t)(report->threads.count + 1 + i), process->start_ns,
-                         process->end_ns, &last);
-    }
-}
-
-static uint32_t process_of_number(const struct report *report, uint32_t number)
-{
-    if (number == 0)
-        return REPORT_NO_UNIT;
-    if (number <= report->threads.count)
-        return report->threads.items[number - 1].process;
-    uint32_t process = number - (uint32_t)report->threads.count - 1;
-    return process < report->processes.count ? process : REPORT_NO_UNIT;
-}
-
-/* Who worked most from the cell on where the tail starts. */
-static int find_tail_worker(struct report_state *state)
-{
-    struct report *report = &state->report;
-    uint64_t *busy = arena_array(&report->arena, report->processes.count + 1, sizeof *busy);
-    if (!busy)
-        return LAM_E_NOMEM;
-    struct activity_walk walk = {0};
-    struct activity_cell cell;
-    while (activity_next(&state->grid, &walk, &cell)) {
-        uint32_t process = process_of_number(report, cell.only_thread);
-        if (cell.start_ns >= report->tail_start_ns && process != REPORT_NO_UNIT)
-            busy[process] += (uint64_t)(cell.end_ns - cell.start_ns);
-    }
-    for (uint32_t i = 0; i < report->processes.count; i++) {
-        if (busy[i] > report->tail_process_ns) {
-            report->tail_process_ns = busy[i];
-            report->tail_process = i;
-        }
-    }
-    return LAM_OK;
-}
-
-static int measure_concurrency(struct report_state *state)
-{
-    struct report *report = &state->report;
-    uint64_t elapsed = report->session.elapsed_ns;
-    report->cores_used = NAN;
-    if (elapsed != PROFILE_UNKNOWN && elapsed > 0 && report->coverage.charged_ns != PROFILE_UNKNOWN)
-        report->cores_used = (double)report->coverage.charged_ns / (double)elapsed;
-    if (!state->has_grid)
-        return LAM_OK;
-    add_unsampled(state);
-    struct activity_walk walk = {0};
-    struct activity_cell cell;
-    while (activity_next(&state->grid, &walk, &cell)) {
-        if (cell.threads > report->peak_threads)
-            report->peak_threads = cell.threads;
-        if (cell.threads > 1)
-            report->tail_start_ns = cell.end_ns;
-    }
-    int64_t end = elapsed != PROFILE_UNKNOWN ? (int64_t)elapsed : state->last_sample_ns;
-    if (!state->has_sample || report->tail_start_ns >= end)
-        return LAM_OK;
-    report->tail_ns = (uint64_t)(end - report->tail_start_ns);
-    return find_tail_worker(state);
-}
-
 /* ---- order ------------------------------------------------------------------------------------------------------ */
 
 static uint64_t process_weight(const struct report_process *process)
@@ -216,24 +138,16 @@ static int compare_cells(const void *a, const void *b)
 
 /* ---- all of it -------------------------------------------------------------------------------------------------- */
 
-static void finish_spans(struct report_state *state)
-{
-    for (size_t i = 0; i < state->thread_states.count; i++) {
-        struct thread_state *own = &state->thread_states.items[i];
-        struct span done;
-        if (span_finish(&own->span, &done) && state->has_grid)
-            activity_add(&state->grid, (uint32_t)i + 1, done.start_ns, done.end_ns,
-                         &own->last_activity_cell);
-    }
-}
-
 int report_finish(struct report *report, struct lam_error *err)
 {
     struct report_state *state = report_state(report);
-    finish_spans(state);
+    int rc = report_finish_spans(state);
     close_ledgers(report);
     sum_coverage(state);
-    int rc = measure_concurrency(state);
+    if (rc == LAM_OK)
+        rc = report_read_session(state);
+    if (rc == LAM_OK)
+        rc = report_measure_concurrency(state);
     if (rc == LAM_OK)
         rc = sort_units(report);
     array_sort(&report->cells, compare_cells);

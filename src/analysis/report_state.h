@@ -2,9 +2,9 @@
 #ifndef LAMELLA_ANALYSIS_REPORT_STATE_H
 #define LAMELLA_ANALYSIS_REPORT_STATE_H
 
-#include "analysis/activity_grid.h"
 #include "analysis/report.h"
 #include "analysis/spans.h"
+#include "analysis/worker_sweep.h"
 #include "base/map.h"
 
 /* A thread's samples are counted under its role, codegen unit and program: one group. Names change, so groups do. */
@@ -19,9 +19,9 @@ struct thread_state {
     uint32_t group;
     uint32_t last_state,
         last_cell; /* the cell of the last (stack state), so that a run of equal ones costs no look-up */
+    uint32_t sample_cell; /* of the last sample */
     struct span_builder span;
-    int32_t last_activity_cell;
-    int64_t last_sample_ns;
+    size_t last_stretch; /* index in work, SIZE_MAX */
 };
 
 struct report_module {
@@ -33,8 +33,7 @@ struct report_state {
     struct report report; /* first: a report is a report_state */
     struct report_options options;
     struct stack_states stacks;
-    struct activity_grid grid;
-    bool has_grid;
+    struct work_stretches work; /* of threads by index; of processes that were not sampled, behind them */
     LAM_ARRAY(struct report_module) modules; /* by the input's id */
     LAM_ARRAY(uint32_t) process_of;          /* the input's process id → index + 1 */
     LAM_ARRAY(uint32_t) thread_of;
@@ -51,5 +50,15 @@ static inline struct report_state *report_state(struct report *report)
 {
     return (struct report_state *)report;
 }
+
+/* report_spans.c */
+int report_end_span(struct report_state *state, uint32_t thread, const struct span *span);
+int report_finish_spans(struct report_state *state);
+
+/* report_concurrency.c: after coverage is known */
+int report_measure_concurrency(struct report_state *state);
+
+/* report_session.c: what session.json knows. LAM_E_NOMEM alone is an error. */
+int report_read_session(struct report_state *state);
 
 #endif

@@ -13,10 +13,21 @@
 static struct span spans[100];
 static size_t count;
 
+static void add_as(struct span_builder *builder, uint32_t phase, uint32_t group, int64_t at_ms,
+                   uint64_t cpu_ms)
+{
+    struct span_sample sample = {.phase = phase,
+                                 .group = group,
+                                 .at_ns = at_ms * MS,
+                                 .cpu_ns = cpu_ms * (uint64_t)MS,
+                                 .period_ns = (uint32_t)MS};
+    if (span_add(builder, &sample, &spans[count]))
+        count++;
+}
+
 static void add(struct span_builder *builder, uint32_t phase, int64_t at_ms, uint64_t cpu_ms)
 {
-    if (span_add(builder, phase, at_ms * MS, cpu_ms * (uint64_t)MS, (uint32_t)MS, &spans[count]))
-        count++;
+    add_as(builder, phase, 0, at_ms, cpu_ms);
 }
 
 static void finish(struct span_builder *builder)
@@ -56,6 +67,7 @@ static void a_gap_ends_a_span(void **unused)
     add(&builder, 1, 3020, 1);
     finish(&builder);
     assert_int_equal(count, 2);
+    assert_int_equal(spans[0].gap_ns, 10 * MS);
     assert_int_equal(spans[0].end_ns, 20 * MS);
     assert_int_equal(spans[1].start_ns, 3019 * MS);
     assert_int_equal(spans[1].end_ns, 3020 * MS);
@@ -71,6 +83,34 @@ static void merged_samples_are_no_gap(void **unused)
     finish(&builder);
     assert_int_equal(count, 1);
     assert_int_equal(spans[0].cpu_ns, 48 * MS);
+}
+
+static void late_weight_is_no_gap_and_does_not_count(void **unused)
+{
+    (void)unused;
+    struct span_builder builder = {0};
+    struct span_sample late = {
+        .phase = 1, .at_ns = 57 * MS, .cpu_ns = MS, .late_ns = 46 * MS, .period_ns = (uint32_t)MS};
+    count = 0;
+    add(&builder, 1, 10, 1);
+    assert_false(span_add(&builder, &late, &spans[0]));
+    finish(&builder);
+    assert_int_equal(count, 1);
+    assert_int_equal(spans[0].cpu_ns, 2 * MS);
+}
+
+static void another_codegen_unit_is_another_span(void **unused)
+{
+    (void)unused;
+    struct span_builder builder = {0};
+    count = 0;
+    add_as(&builder, 1, 4, 10, 1);
+    add_as(&builder, 1, 5, 11, 1);
+    finish(&builder);
+    assert_int_equal(count, 2);
+    assert_int_equal(spans[0].group, 4);
+    assert_int_equal(spans[1].group, 5);
+    assert_true(spans[1].continues);
 }
 
 static void the_gap_grows_with_the_period(void **unused)
@@ -134,6 +174,8 @@ int main(void)
         cmocka_unit_test(samples_of_one_phase_are_one_span),
         cmocka_unit_test(a_gap_ends_a_span),
         cmocka_unit_test(merged_samples_are_no_gap),
+        cmocka_unit_test(late_weight_is_no_gap_and_does_not_count),
+        cmocka_unit_test(another_codegen_unit_is_another_span),
         cmocka_unit_test(the_gap_grows_with_the_period),
         cmocka_unit_test(a_clock_that_steps_back_gives_no_negative_time),
         cmocka_unit_test(nothing_is_lost_or_counted_twice),

@@ -33,10 +33,11 @@ static int parse_by(void *target, const char *text, struct lam_error *err)
     const struct {
         const char *name;
         bool *flag;
-    } names[] = {
-        {"unit", &view->by_unit},   {"phase", &view->by_phase},   {"role", &view->by_role},
-        {"label", &view->by_label}, {"kind", &view->by_kind},     {"argument", &view->by_argument},
-        {"path", &view->by_path},   {"thread", &view->by_thread}, {"detail", &view->by_detail}};
+    } names[] = {{"unit", &view->by_unit},     {"phase", &view->by_phase},
+                 {"role", &view->by_role},     {"label", &view->by_label},
+                 {"kind", &view->by_kind},     {"argument", &view->by_argument},
+                 {"path", &view->by_path},     {"thread", &view->by_thread},
+                 {"detail", &view->by_detail}, {"span", &view->by_span}};
     enum { COUNT = sizeof names / sizeof *names };
     for (size_t i = 0; i < COUNT; i++)
         *names[i].flag = false;
@@ -48,7 +49,7 @@ static int parse_by(void *target, const char *text, struct lam_error *err)
         if (i == COUNT)
             return lam_error_set(
                 err, LAM_E_USAGE,
-                "takes unit, phase, detail, role, label, kind, argument, path and thread, "
+                "takes unit, phase, detail, role, span, label, kind, argument, path and thread, "
                 "separated by commas");
         *names[i].flag = true;
         word += length + (word[length] == ',');
@@ -102,6 +103,7 @@ static int read_and_write(struct report_settings *set, struct classifier *cls, s
         .by_unit = set->format == FORMAT_JSON && set->view.by_unit,
         .by_argument = set->view.by_argument,
         .by_path = set->view.by_path,
+        .want_spans = set->view.by_span,
         .unit = set->view.unit,
     };
     int rc = report_reading_open(&reading, set->inputs, set->input_count, &options, err);
@@ -152,8 +154,9 @@ int cmd_report(int argc, char **argv)
         {.long_name = "by",
          .arg_name = "LIST",
          .help =
-             "which tables, separated by commas: unit, phase, detail, role; of events label, kind, "
-             "argument, path, thread, unit (unit,phase,label)",
+             "which tables, separated by commas: unit, phase, detail, role, span (when each thread "
+             "was in which phase); of events label, kind, argument, path, thread, unit "
+             "(unit,phase,label)",
          .kind = OPTION_CALL,
          .target = &set.view,
          .parse = parse_by},

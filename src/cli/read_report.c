@@ -65,6 +65,7 @@ int report_reading_open(struct report_reading *reading, const char *const *input
     reading->names.symbols = reading->symbols;
     struct report_options report_options = {.cls = options->cls,
                                             .names = symbol_names_frames(&reading->names),
+                                            .want_spans = options->want_spans,
                                             .read_files = is_recording};
     if (rc == LAM_OK)
         rc = report_open(&reading->report, &report_options, err);

@@ -18,6 +18,7 @@ struct report_reading_options {
     struct classifier *cls;
     const struct profile_sink *also; /* takes events as well; NULL */
     bool by_unit, by_argument, by_path;
+    bool want_spans;  /* report.spans is filled */
     const char *unit; /* only events of processes that are called so; NULL */
 };
 

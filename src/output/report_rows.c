@@ -38,6 +38,13 @@ bool report_unit_matches(const struct report_unit *unit, const char *wanted)
     return report_title_matches(unit->title, wanted);
 }
 
+bool report_process_matches(const struct report *report, uint32_t process, const char *wanted)
+{
+    uint32_t unit = report->processes.items[process].unit;
+    return !wanted ||
+           (unit != REPORT_NO_UNIT && report_unit_matches(&report->units.items[unit], wanted));
+}
+
 /* Whether events of any process were counted: with --unit, of those that are called so. */
 static bool has_events(const struct report_view *view)
 {

@@ -9,6 +9,7 @@ struct report_view {
     uint32_t top;         /* units and processes shown; 0: all */
     double percent_above; /* of phases and units; 0: all */
     bool by_unit, by_phase, by_role;
+    bool by_span;     /* when threads were in phases; the report keeps spans */
     bool by_detail;   /* phases with their details */
     const char *unit; /* glob or part of a unit's title: only these; NULL */
     /* Of the events of instrumented programs; NULL: there are none. */
@@ -57,6 +58,9 @@ bool report_unit_matches(const struct report_unit *unit, const char *wanted);
 
 /* CPU seconds of a process, as the kernel charged it, else as sampled. */
 double report_process_cpu_s(const struct report_process *process);
+
+/* False when only units called otherwise are wanted. */
+bool report_process_matches(const struct report *report, uint32_t process, const char *wanted);
 
 /* The unit's largest phases as "type_check 24%, borrowck 18%". */
 int report_top_phases(const struct report *report, uint32_t process, unsigned count,

@@ -11,11 +11,7 @@ struct selection {
 static bool is_chosen(void *ctx, uint32_t process)
 {
     const struct selection *selection = ctx;
-    if (!selection->view->unit)
-        return true;
-    uint32_t unit = selection->report->processes.items[process].unit;
-    return unit != REPORT_NO_UNIT &&
-           report_unit_matches(&selection->report->units.items[unit], selection->view->unit);
+    return report_process_matches(selection->report, process, selection->view->unit);
 }
 
 static const char *title_of(const struct report *report, const struct macro_use *use)

@@ -3,10 +3,10 @@
 #include <time.h>
 
 #include "base/json_write.h"
-#include "input/session_json.h"
 #include "output/write_labels.h"
 #include "output/write_macros.h"
 #include "output/write_report.h"
+#include "output/write_spans.h"
 
 enum { REPORT_JSON_VERSION = 1, SECONDS_DECIMALS = 9 };
 
@@ -330,33 +330,35 @@ static void put_processes(struct json_writer *json, const struct report *report)
     json_put_end(json);
 }
 
-/* Columns of the launcher's poll as they are, but seconds for times. */
-static void put_timeline_rows(struct json_writer *json, const struct session_timeline *timeline)
+static void put_number(struct json_writer *json, const char *key, double value)
 {
-    size_t columns = timeline->columns.count;
-    for (size_t row = 0; row < timeline->rows; row++) {
-        json_put_object(json);
-        for (size_t i = 0; i < columns; i++) {
-            double value = timeline->values.items[row * columns + i];
-            if (strcmp(timeline->columns.items[i], "t_ns") == 0)
-                put_seconds(json, "t_s", value / 1e9);
-            else if (isfinite(value))
-                json_member_double(json, timeline->columns.items[i], value);
-            else
-                json_member_null(json, timeline->columns.items[i]);
-        }
-        json_put_end(json);
-    }
+    if (isfinite(value))
+        json_member_double(json, key, value);
+    else
+        json_member_null(json, key);
 }
 
 static void put_timeline(struct json_writer *json, const struct report *report)
 {
-    struct session_json session;
     json_member_array(json, "timeline");
-    if (report->session.session_json &&
-        session_json_load(&session, report->session.session_json, NULL) == LAM_OK) {
-        put_timeline_rows(json, &session.timeline);
-        session_json_free(&session);
+    array_each(&report->timeline, row)
+    {
+        json_put_object(json);
+        put_seconds(json, "t_s", (double)row->t_ns / 1e9);
+        put_number(json, "running", row->running);
+        put_number(json, "waiting", row->waiting);
+        put_number(json, "inactive", row->inactive);
+        put_number(json, "threads_busy", row->threads_busy);
+        put_number(json, "processes", row->processes);
+        put_number(json, "threads", row->threads);
+        put_number(json, "tree_busy", row->tree_busy);
+        put_number(json, "cpu_busy", row->cpu_busy);
+        put_number(json, "load1", row->load1);
+        put_number(json, "psi_cpu", row->psi_cpu);
+        put_number(json, "psi_io", row->psi_io);
+        put_number(json, "psi_mem", row->psi_mem);
+        put_number(json, "rss_bytes", row->rss_bytes);
+        json_put_end(json);
     }
     json_put_end(json);
 }
@@ -402,6 +404,8 @@ int write_report_json(const struct report *report, const struct report_view *vie
     put_threads(&json, report);
     put_processes(&json, report);
     put_timeline(&json, report);
+    if (view->by_span)
+        write_spans_json(&json, report, view);
     put_findings(&json, report);
     json_put_end(&json);
     report_rows_free(&rows);

@@ -5,6 +5,7 @@
 #include "output/write_labels.h"
 #include "output/write_macros.h"
 #include "output/write_report.h"
+#include "output/write_spans.h"
 
 enum { WIDTH_DEFAULT = 100, WIDTH_MIN = 60, WIDTH_MAX = 160, BAR_COLUMNS = 28 };
 
@@ -558,6 +559,8 @@ int write_report_text(const struct report *report, const struct report_view *vie
         rc = write_roles(&w);
     if (rc == LAM_OK && !report_is_of_events(report))
         rc = write_account(&w);
+    if (rc == LAM_OK && view->by_span)
+        rc = write_spans_text(report, view, term, out);
     if (rc == LAM_OK && labels_are_shown(view))
         rc = write_labels_text(report, view, term, out);
     if (!view->unit)

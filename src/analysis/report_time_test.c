@@ -1,0 +1,252 @@
+/* When things ran: spans, concurrency, timeline. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "analysis/report_feed_test.h"
+#include "base/file.h"
+
+static uint32_t next_random(uint32_t *state, uint32_t below)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 8) % below;
+}
+
+static void push_random_thread(struct feed *feed, uint32_t process, uint32_t thread, uint32_t *random)
+{
+    static const char *const names[] = {"rustc", "opt cgu.1", "opt cgu.2",  "codegen cgu.1",
+                                        "copy",  "lto cgu.1", "coordinator"};
+    int64_t at_ns = next_random(random, 1000) * (int64_t)MS;
+    struct profile_sample sample = {0};
+    push_thread(feed, thread, process, 7000 + thread, "rustc", 0);
+    for (int i = 0; i < 2000; i++) {
+        at_ns += next_random(random, 100) == 0 ? next_random(random, 40) * (int64_t)MS : 0;
+        if (next_random(random, 30) == 0) {
+            struct profile_thread_name name = {
+                .thread = thread, .at_ns = at_ns, .name = text_of(names[next_random(random, 7)])};
+            assert_int_equal(feed->sink.ops->thread_name(feed->sink.ctx, &name), LAM_OK);
+        }
+        uint64_t cpu_ns = next_random(random, 3) * (MS / 2);
+        sample = (struct profile_sample){.process = process,
+                                         .thread = thread,
+                                         .stack = TYPECK + next_random(random, 6),
+                                         .at_ns = at_ns += next_random(random, 2000) * 1000,
+                                         .cpu_ns = cpu_ns,
+                                         .late_ns = next_random(random, 10) ? 0 : cpu_ns + 5,
+                                         .period_ns = (uint32_t)MS};
+        assert_int_equal(feed->sink.ops->sample(feed->sink.ctx, &sample), LAM_OK);
+    }
+    sample.flags = PROFILE_SAMPLE_CLOSING;
+    sample.cpu_ns = 300000;
+    if (next_random(random, 2))
+        assert_int_equal(feed->sink.ops->sample(feed->sink.ctx, &sample), LAM_OK);
+    if (next_random(random, 4)) /* the others are ended by report_finish() */
+        push_thread_end(feed, thread, at_ns / (int64_t)MS + 1, 1, 0);
+}
+
+static void open_random(struct feed *feed, uint32_t seed)
+{
+    uint32_t random = seed, thread = 0;
+    open_feed(feed);
+    push_session(feed, 10000, 9700, 4);
+    push_stacks(feed);
+    for (uint32_t process = 1; process <= 4; process++) {
+        push_process(feed, process, "/x/bin/rustc", "big", PROFILE_SAMPLED_YES, 0);
+        for (int i = 0; i < 4; i++)
+            push_random_thread(feed, process, ++thread, &random);
+        push_process_end(feed, process, 10000, 9000, 0);
+    }
+    finish_feed(feed);
+}
+
+static bool is_of(const struct report_span *span, const struct report *report,
+                  const struct report_cell *cell)
+{
+    bool same_cgu =
+        (!span->cgu && !cell->cgu) || (span->cgu && cell->cgu && strcmp(span->cgu, cell->cgu) == 0);
+    return span->process == cell->process && span->role == cell->role && same_cgu &&
+           span->phase == classifier_bucket(report->cls, cell->bucket).phase;
+}
+
+/* Counts and weights over the spans of a process, role, codegen unit and phase are those of its cells. */
+static void spans_hold_what_the_totals_hold(void **unused)
+{
+    (void)unused;
+    for (uint32_t seed = 1; seed <= 4; seed++) {
+        struct feed feed;
+        open_random(&feed, seed);
+        const struct report *report = feed.report;
+        struct report_amount all = {0};
+        assert_true(report->spans.count > 100 && report->cells.count > 10);
+        array_each(&report->cells, like)
+        {
+            struct report_amount cells = {0}, spans = {0};
+            struct report_span probe = {.process = like->process,
+                                        .role = like->role,
+                                        .cgu = like->cgu,
+                                        .phase = classifier_bucket(report->cls, like->bucket).phase};
+            array_each(&report->cells, cell) if (is_of(&probe, report, cell))
+            {
+                cells.samples += cell->amount.samples;
+                cells.cpu_ns += cell->amount.cpu_ns;
+            }
+            array_each(&report->spans, span) if (is_of(span, report, like))
+            {
+                spans.samples += span->samples;
+                spans.cpu_ns += span->cpu_ns;
+            }
+            assert_int_equal(spans.samples, cells.samples);
+            assert_int_equal(spans.cpu_ns, cells.cpu_ns);
+        }
+        array_each(&report->spans, span)
+        {
+            all.samples += span->samples;
+            all.cpu_ns += span->cpu_ns;
+        }
+        assert_int_equal(all.samples, report->total.samples);
+        assert_int_equal(all.cpu_ns, report->total.cpu_ns);
+        close_feed(&feed);
+    }
+}
+
+static void spans_are_in_order_and_do_not_overlap(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    open_random(&feed, 7);
+    const struct report *report = feed.report;
+    for (size_t i = 0; i < report->spans.count; i++) {
+        const struct report_span *span = &report->spans.items[i];
+        assert_true(span->start_ns <= span->end_ns);
+        assert_int_equal(span->process, report->threads.items[span->thread].process);
+        assert_int_equal(span->gap_ns, 10 * MS);
+        if (i > 0 && span[-1].thread == span->thread)
+            assert_true(span[-1].end_ns <= span->start_ns);
+        else if (i > 0)
+            assert_true(span[-1].thread < span->thread);
+    }
+    close_feed(&feed);
+}
+
+static void spans_are_not_kept_unasked(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    struct lam_error err = LAM_ERROR_INIT;
+    assert_int_equal(classifier_open(&feed.cls, NULL, &err), LAM_OK);
+    struct report_options options = {.cls = feed.cls, .names = {.names = fake_names}};
+    assert_int_equal(report_open(&feed.report, &options, &err), LAM_OK);
+    feed.sink = report_sink(feed.report);
+    push_session(&feed, 1000, 1000, 1);
+    push_stacks(&feed);
+    push_process(&feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+    push_thread(&feed, 1, 1, 7001, "rustc", 0);
+    push_samples(&feed, 1, 1, TYPECK, 0, 100);
+    finish_feed(&feed);
+    assert_int_equal(feed.report->spans.count, 0);
+    assert_int_equal(feed.report->peak_threads, 1);
+    close_feed(&feed);
+}
+
+/* Not one thread at a time in a grid of some cell, but at any moment. */
+static void the_peak_is_that_of_moments(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    open_feed(&feed);
+    push_session(&feed, 100000, 1000, 4);
+    push_stacks(&feed);
+    push_process(&feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+    for (uint32_t i = 0; i < 3; i++) { /* one after another: 0-20, 20-40, 40-60 ms */
+        push_thread(&feed, i + 1, 1, 7001 + i, "rustc", 0);
+        push_samples(&feed, 1, i + 1, TYPECK, 20 * i, 20 * i + 20);
+    }
+    push_thread(&feed, 4, 1, 7004, "rustc", 0);
+    push_samples(&feed, 1, 4, TYPECK, 35, 45);
+    finish_feed(&feed);
+    assert_int_equal(feed.report->peak_threads, 2);
+    assert_int_equal(feed.report->tail_start_ns, 45 * (int64_t)MS);
+    assert_int_equal(feed.report->tail_ns, (100000 - 45) * MS);
+    assert_int_equal(feed.report->tail_process_ns, 15 * MS);
+    close_feed(&feed);
+}
+
+/* ---- timeline ---------------------------------------------------------------------------------------------------- */
+
+static const char session_text[] =
+    "{\"format\":\"lamella-session\",\"version\":1,\"timeline\":{\"columns\":[\"t_ns\","
+    "\"processes\","
+    "\"cpu_busy\",\"load1\",\"psi_mem\",\"rss_bytes\"],\"rows\":["
+    "[100000000,1,null,0.5,null,1000],[200000000,3,1.5,0.6,0.25,9000],[150000000,9,9,9,9,9],"
+    "[300000000,2,2,0.6,0,4000]]}}";
+
+static void feed_timeline(struct feed *feed, const char *path)
+{
+    assert_int_equal(file_write_all(path, session_text, sizeof session_text - 1, NULL), LAM_OK);
+    struct profile_session session = {.elapsed_ns = 300 * MS,
+                                      .charged_cpu_ns = 300 * MS,
+                                      .complete = true,
+                                      .has_samples = true,
+                                      .cores = 2,
+                                      .session_json = path};
+    open_feed(feed);
+    assert_int_equal(feed->sink.ops->session(feed->sink.ctx, &session), LAM_OK);
+    push_stacks(feed);
+    push_process(feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 50);
+    push_thread(feed, 1, 1, 7001, "rustc", 50);
+    push_samples(feed, 1, 1, TYPECK, 50, 250);
+    push_process_end(feed, 1, 260, 200, 0);
+    push_process(feed, 2, "/x/bin/ld", "a", PROFILE_SAMPLED_YES, 120); /* started by the first */
+    push_thread(feed, 2, 2, 7002, "ld", 120);
+    push_samples(feed, 2, 2, TYPECK, 150, 200);
+    push_process_end(feed, 2, 230, 50, 0);
+    finish_feed(feed);
+}
+
+static void the_timeline_says_what_ran(void **unused)
+{
+    (void)unused;
+    char path[] = "/tmp/lamella-timeline-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    struct feed feed;
+    feed_timeline(&feed, path);
+    const struct report *report = feed.report;
+    assert_int_equal(report->units.count, 2);
+    assert_int_equal(report->timeline.count, 3); /* the row that steps back is left out */
+    const struct report_timeline_row *rows = report->timeline.items;
+    assert_int_equal(rows[1].t_ns, 200 * (int64_t)MS);
+    assert_int_equal(rows[1].span_ns, 100 * MS);
+    assert_true(isnan(rows[0].cpu_busy) && isnan(rows[0].waiting) && isnan(rows[0].tree_busy));
+    assert_float_equal(rows[1].cpu_busy, 1.5, 1e-9);
+    assert_float_equal(rows[1].rss_bytes, 9000, 1e-9);
+    assert_float_equal(rows[0].running, 1, 0);
+    assert_float_equal(rows[1].running, 1, 0); /* the linker runs in the compiler's place */
+    assert_float_equal(rows[2].running, 0, 0);
+    assert_float_equal(rows[0].threads_busy, 0.5, 1e-9);
+    assert_float_equal(rows[1].threads_busy, 1.5, 1e-9);
+    assert_float_equal(rows[2].threads_busy, 0.5, 1e-9);
+    close_feed(&feed);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spans_hold_what_the_totals_hold),
+        cmocka_unit_test(spans_are_in_order_and_do_not_overlap),
+        cmocka_unit_test(spans_are_not_kept_unasked),
+        cmocka_unit_test(the_peak_is_that_of_moments),
+        cmocka_unit_test(the_timeline_says_what_ran),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
