@@ -46,6 +46,10 @@ void report_close(struct report **out)
     array_free(&report->findings);
     array_free(&report->spans);
     array_free(&report->timeline);
+    array_free(&report->cargo_unseen);
+    if (report->cargo)
+        cargo_record_free(report->cargo);
+    mem_free(report->cargo);
     arena_free(&report->arena);
     stack_states_free(&state->stacks);
     array_free(&state->work);

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "build/cargo_record.h"
 #include "build/unit.h"
 #include "profile/sink.h"
 
@@ -82,6 +83,7 @@ struct report_unit {
     uint32_t process; /* index */
     struct unit info;
     const char *title;
+    uint32_t cargo; /* index in report.cargo->units; CARGO_NONE */
 };
 
 /* The finest total: one process, role, codegen unit, bucket. */
@@ -172,6 +174,11 @@ struct report {
     uint32_t tail_process; /* who worked most in it; REPORT_NO_UNIT */
     uint64_t tail_process_ns;
     uint64_t handler_ns;
+    struct cargo_record *cargo; /* what cargo wrote of the build; NULL: nothing, or of another build */
+    const char *cargo_note;     /* what is to be said of that; NULL */
+    int64_t cargo_zero_ns;      /* cargo's zero on the session's clock */
+    LAM_ARRAY(uint32_t)
+    cargo_unseen; /* in cargo->units: it ran them, and no process was recorded */
 };
 
 struct report_options {
@@ -183,6 +190,16 @@ struct report_options {
 
 int report_open(struct report **report, const struct report_options *options, struct lam_error *err);
 struct profile_sink report_sink(struct report *report);
+
+/* Cargo's record, for report_finish() to join; the report takes it over, and what is in *cargo is gone. One at most. */
+int report_take_cargo(struct report *report, struct cargo_record *cargo);
+
+/* The cargo unit of a unit; NULL. */
+const struct cargo_unit *report_cargo_unit(const struct report *report,
+                                           const struct report_unit *unit);
+
+/* A time of cargo's as nanoseconds since the session's start. */
+int64_t report_cargo_ns(const struct report *report, double cargo_s);
 
 /* After the input's last call. */
 int report_finish(struct report *report, struct lam_error *err);

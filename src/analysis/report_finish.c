@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/cargo_join.h"
 #include "analysis/report_state.h"
 
 /* ---- ledger ----------------------------------------------------------------------------------------------------- */
@@ -150,6 +151,8 @@ int report_finish(struct report *report, struct lam_error *err)
         rc = report_measure_concurrency(state);
     if (rc == LAM_OK)
         rc = sort_units(report);
+    if (rc == LAM_OK)
+        rc = cargo_join(report);
     array_sort(&report->cells, compare_cells);
     if (rc == LAM_OK)
         rc = report_find(report);

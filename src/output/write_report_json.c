@@ -242,6 +242,16 @@ static void put_unit_facts(struct json_writer *json, const struct unit *unit)
         json_member_str(json, facts[i].key, facts[i].value);
 }
 
+static void put_cargo_unit(struct json_writer *json, const struct cargo_unit *cargo)
+{
+    put_seconds(json, "cargo_frontend_s", cargo ? cargo->frontend_s : NAN);
+    put_seconds(json, "cargo_codegen_s", cargo ? cargo->codegen_s : NAN);
+    put_seconds(json, "cargo_link_s", cargo ? cargo->link_s : NAN);
+    put_seconds(json, "rmeta_s", cargo ? cargo->rmeta_s : NAN);
+    put_count(json, "unblocked",
+              cargo ? cargo->unblocked.count + cargo->unblocked_rmeta.count : PROFILE_UNKNOWN);
+}
+
 static void put_unit(struct json_writer *json, const struct report *report, uint32_t index)
 {
     const struct report_unit *unit = &report->units.items[index];
@@ -269,6 +279,7 @@ static void put_unit(struct json_writer *json, const struct report *report, uint
     }
     json_put_end(json);
     put_waits(json, &process->ledger.waits);
+    put_cargo_unit(json, report_cargo_unit(report, unit));
     json_put_end(json);
 }
 

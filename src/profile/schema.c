@@ -226,11 +226,13 @@ static const struct schema_column unit_columns[] = {
     SECONDS(JSON, 1, "late_cpu_s", "see coverage"),
     ROWS(JSON, 1, "phases", "phases", "where its CPU time went"),
     ROWS(JSON, 1, "waits", "waits", "what its threads waited for, by kind"),
-    SECONDS(TABLE, 4, "cargo_frontend_s", "cargo's section, wall clock"),
-    SECONDS(TABLE, 4, "cargo_codegen_s", "cargo's section, wall clock"),
-    SECONDS(TABLE, 4, "cargo_link_s", "cargo's section, wall clock"),
-    SECONDS(TABLE, 4, "rmeta_s", "when its metadata was there, after its start"),
-    COUNT(TABLE, 4, "unblocked", "units that could start when it ended"),
+    SECONDS(
+        BOTH, 4, "cargo_frontend_s",
+        "cargo's section, wall clock: up to the metadata; as measured, it can be slightly below 0"),
+    SECONDS(BOTH, 4, "cargo_codegen_s", "cargo's section, wall clock"),
+    SECONDS(BOTH, 4, "cargo_link_s", "cargo's section, wall clock; null: cargo did not measure it"),
+    SECONDS(BOTH, 4, "rmeta_s", "when its metadata was there, after its start, by cargo's clock"),
+    COUNT(BOTH, 4, "unblocked", "units that could start at its end or its metadata, by cargo's word"),
 };
 
 static const struct schema_column unit_dep_columns[] = {

@@ -1,0 +1,330 @@
+#include "analysis/cargo_join.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+enum {
+    SLACK_NS =
+        2000000000, /* of cargo's clock before the units have set it: whole seconds in old pages */
+};
+
+struct pair {
+    uint32_t unit, cargo;
+    double away_s; /* between the two starts */
+};
+
+struct join {
+    struct report *report;
+    struct cargo_record *cargo;
+    LAM_ARRAY(struct pair) pairs; /* that could be, before any clock */
+    uint32_t *unit_of;            /* by cargo unit: index of report.units, REPORT_NO_UNIT */
+};
+
+/* ---- which could be which ---- */
+
+/* Cargo's names of packages have dashes where crates have underscores. */
+static bool same_crate(const char *name, const char *crate)
+{
+    if (!name || !crate)
+        return false;
+    for (; *name && *crate; name++, crate++)
+        if (*name != *crate && !(*name == '-' && *crate == '_'))
+            return false;
+    return *name == *crate;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+/* "a,b" as the command line has them, in any order, against the list of cargo's: sorted, without repetition. */
+static bool same_features(const struct cargo_unit *cargo, const char *features)
+{
+    size_t found = 0, count = 0;
+    for (const char *at = features; at && *at;) {
+        size_t length = strcspn(at, ",");
+        count++;
+        for (size_t i = 0; i < cargo->feature_count; i++)
+            found +=
+                strlen(cargo->features[i]) == length && memcmp(cargo->features[i], at, length) == 0;
+        at += length;
+        at += *at == ',';
+    }
+    return count == cargo->feature_count && found == count;
+}
+
+static bool is_test_mode(const char *mode)
+{
+    return strcmp(mode, "test") == 0 || strcmp(mode, "check-test") == 0 || strcmp(mode, "bench") == 0;
+}
+
+/* Program or library: what the command line says of the crate's type, else of the file. */
+static bool same_kind(const struct cargo_unit *cargo, const struct unit *unit)
+{
+    bool wants_lib = strstr(cargo->kind, "lib") || strcmp(cargo->kind, "proc-macro") == 0;
+    if (unit->crate_type)
+        return wants_lib != (strcmp(unit->crate_type, "bin") == 0);
+    if (!unit->source || strcmp(cargo->kind, "bench") == 0)
+        return true;
+    bool is_lib = text_ends_with(unit->source, "lib.rs");
+    bool is_main = text_ends_with(unit->source, "main.rs") || strstr(unit->source, "src/bin/");
+    return wants_lib ? !is_main : !is_lib;
+}
+
+/* The directory of a package that lies in a path: "path+file:///DIR#0.1.0", of the session log. */
+static bool same_directory(const struct cargo_unit *cargo, const struct unit *unit)
+{
+    static const char start[] = "path+file://";
+    const char *id = cargo->package_id;
+    if (!id || !text_starts_with(id, start) || !unit->source || unit->source[0] != '/')
+        return true;
+    id += strlen(start);
+    size_t length = strcspn(id, "#");
+    return strncmp(unit->source, id, length) == 0 && unit->source[length] == '/';
+}
+
+static bool same_compilation(const struct cargo_unit *cargo, const struct unit *unit)
+{
+    bool is_script = strcmp(cargo->kind, "build-script") == 0;
+    if (is_script != same_text(unit->mode, "build-script"))
+        return false;
+    if (is_script)
+        return same_text(unit->package, cargo->package);
+    if (is_test_mode(cargo->mode) != same_text(unit->mode, "test"))
+        return false;
+    if (same_text(unit->mode, "check") != (strcmp(cargo->mode, "check") == 0) &&
+        !is_test_mode(cargo->mode))
+        return false;
+    /* The page does not name a library that is called otherwise than its package. */
+    bool is_named = same_crate(cargo->target ? cargo->target : cargo->package, unit->crate) ||
+                    (!cargo->target && same_text(unit->package, cargo->package));
+    return is_named && same_kind(cargo, unit);
+}
+
+static bool same_platform(const struct cargo_record *record, const struct cargo_unit *cargo,
+                          const struct unit *unit)
+{
+    if (!cargo->platform)
+        return true;
+    return unit->target ? strcmp(unit->target, cargo->platform) == 0
+                        : !record->host || strcmp(record->host, cargo->platform) == 0;
+}
+
+static bool could_be(const struct cargo_record *record, const struct cargo_unit *cargo,
+                     const struct unit *unit)
+{
+    static const enum unit_kind kinds[] = {
+        [CARGO_JOB_COMPILE] = UNIT_RUSTC, [CARGO_JOB_DOC] = UNIT_RUSTDOC, [CARGO_JOB_RUN_SCRIPT] = UNIT_BUILD_SCRIPT};
+    if (unit->kind != kinds[cargo->job] || same_text(unit->mode, "probe"))
+        return false;
+    if (unit->version && strcmp(unit->version, cargo->version) != 0)
+        return false;
+    if (cargo->job == CARGO_JOB_RUN_SCRIPT)
+        return same_text(unit->package, cargo->package);
+    if (cargo->job == CARGO_JOB_DOC)
+        return same_crate(cargo->target ? cargo->target : cargo->package, unit->crate);
+    return same_compilation(cargo, unit) && same_directory(cargo, unit) &&
+           same_platform(record, cargo, unit) &&
+           (!cargo->has_features || same_features(cargo, unit->features));
+}
+
+static int find_pairs(struct join *join)
+{
+    const struct report *report = join->report;
+    for (uint32_t c = 0; c < join->cargo->units.count; c++) {
+        const struct cargo_unit *cargo = &join->cargo->units.items[c];
+        if (isnan(cargo->start_s))
+            continue;
+        for (uint32_t u = 0; u < report->units.count; u++) {
+            struct pair pair = {.unit = u, .cargo = c};
+            if (could_be(join->cargo, cargo, &report->units.items[u].info) &&
+                array_push(&join->pairs, pair) < 0)
+                return LAM_E_NOMEM;
+        }
+    }
+    return LAM_OK;
+}
+
+/* ---- which is which ---- */
+
+static double unit_start_s(const struct report *report, uint32_t unit)
+{
+    return (double)report->processes.items[report->units.items[unit].process].start_ns / 1e9;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct pair *left = a, *right = b;
+    if (left->away_s != right->away_s)
+        return left->away_s < right->away_s ? -1 : 1;
+    if (left->cargo != right->cargo)
+        return left->cargo < right->cargo ? -1 : 1;
+    return (left->unit > right->unit) - (left->unit < right->unit);
+}
+
+/* The nearest first; each unit is taken once. Returns how many. */
+static size_t choose(struct join *join, double zero_s)
+{
+    size_t count = 0;
+    array_each(&join->pairs, pair)
+    {
+        double start_s = join->cargo->units.items[pair->cargo].start_s + zero_s;
+        pair->away_s = fabs(unit_start_s(join->report, pair->unit) - start_s);
+    }
+    array_sort(&join->pairs, compare_pairs);
+    for (size_t i = 0; i < join->cargo->units.count; i++)
+        join->unit_of[i] = REPORT_NO_UNIT;
+    array_each(&join->report->units, unit) unit->cargo = CARGO_NONE;
+    array_each(&join->pairs, pair)
+    {
+        struct report_unit *unit = &join->report->units.items[pair->unit];
+        if (unit->cargo != CARGO_NONE || join->unit_of[pair->cargo] != REPORT_NO_UNIT)
+            continue;
+        unit->cargo = pair->cargo;
+        join->unit_of[pair->cargo] = pair->unit;
+        count++;
+    }
+    return count;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* Processes begin a moment after cargo's note of it: the median of the differences is cargo's zero, whatever its page says. */
+static int measure_zero(struct join *join, double *zero_s)
+{
+    LAM_ARRAY(double) zeros = {0};
+    int rc = LAM_OK;
+    for (uint32_t c = 0; c < join->cargo->units.count && rc == LAM_OK; c++) {
+        double start_s = join->cargo->units.items[c].start_s;
+        if (join->unit_of[c] != REPORT_NO_UNIT && isfinite(start_s)) {
+            double zero = unit_start_s(join->report, join->unit_of[c]) - start_s;
+            rc = array_push(&zeros, zero);
+        }
+    }
+    array_sort(&zeros, compare_doubles);
+    if (zeros.count > 0)
+        *zero_s = zeros.items[zeros.count / 2];
+    array_free(&zeros);
+    return rc;
+}
+
+/* ---- of this build ---- */
+
+static bool is_outside(const struct report *report, const struct cargo_record *cargo)
+{
+    const struct profile_session *session = &report->session;
+    if (!cargo->has_started_at || session->started_at_unix_ns == 0)
+        return false;
+    int64_t at_ns = cargo->started_at_unix_ns - session->started_at_unix_ns;
+    return at_ns < -SLACK_NS || (session->elapsed_ns != PROFILE_UNKNOWN &&
+                                 at_ns > (int64_t)session->elapsed_ns + SLACK_NS);
+}
+
+/* What ran as a process of its own: cargo lists documentation tests as units that may never run. */
+static size_t count_run(const struct cargo_record *cargo)
+{
+    size_t count = 0;
+    array_each(&cargo->units, unit) count +=
+        !isnan(unit->start_s) && strcmp(unit->mode, "doctest") != 0;
+    return count;
+}
+
+static size_t count_rust(const struct report *report)
+{
+    size_t count = 0;
+    array_each(&report->units, unit) count +=
+        (unit->info.kind == UNIT_RUSTC || unit->info.kind == UNIT_RUSTDOC) &&
+        !same_text(unit->info.mode, "probe");
+    return count;
+}
+
+static void drop_record(struct report *report, const char *why)
+{
+    report->cargo_note = arena_printf(&report->arena, "cargo's record was left out: %s", why);
+    cargo_record_free(report->cargo);
+    mem_free(report->cargo);
+    report->cargo = NULL;
+    array_each(&report->units, unit) unit->cargo = CARGO_NONE;
+}
+
+static int list_unseen(struct join *join)
+{
+    for (uint32_t c = 0; c < join->cargo->units.count; c++) {
+        const struct cargo_unit *unit = &join->cargo->units.items[c];
+        if (join->unit_of[c] == REPORT_NO_UNIT && !isnan(unit->start_s) &&
+            strcmp(unit->mode, "doctest") != 0 && array_push(&join->report->cargo_unseen, c) < 0)
+            return LAM_E_NOMEM;
+    }
+    return LAM_OK;
+}
+
+static int join_units(struct join *join)
+{
+    struct report *report = join->report;
+    struct cargo_record *cargo = join->cargo;
+    double zero_s = 0;
+    if (cargo->has_started_at && report->session.started_at_unix_ns)
+        zero_s = (double)(cargo->started_at_unix_ns - report->session.started_at_unix_ns) / 1e9;
+    int rc = find_pairs(join);
+    if (rc < 0)
+        return rc;
+    size_t joined = choose(join, zero_s);
+    if ((rc = measure_zero(join, &zero_s)) < 0)
+        return rc;
+    joined = choose(join, zero_s);
+    size_t run = count_run(cargo), seen = count_rust(report);
+    if (seen > 0 && joined * 2 < (run < seen ? run : seen)) {
+        drop_record(report, "most of the units in it were not seen to run");
+        return LAM_OK;
+    }
+    report->cargo_zero_ns = (int64_t)llround(zero_s * 1e9);
+    return list_unseen(join);
+}
+
+int cargo_join(struct report *report)
+{
+    array_each(&report->units, unit) unit->cargo = CARGO_NONE;
+    if (!report->cargo)
+        return LAM_OK;
+    if (is_outside(report, report->cargo)) {
+        drop_record(report, "it is of a build at another time");
+        return LAM_OK;
+    }
+    struct join join = {.report = report, .cargo = report->cargo};
+    join.unit_of = mem_zalloc(report->cargo->units.count + 1, sizeof *join.unit_of);
+    int rc = join.unit_of ? join_units(&join) : LAM_E_NOMEM;
+    array_free(&join.pairs);
+    mem_free(join.unit_of);
+    return rc;
+}
+
+int report_take_cargo(struct report *report, struct cargo_record *cargo)
+{
+    report->cargo = mem_alloc(sizeof *report->cargo);
+    if (!report->cargo)
+        return LAM_E_NOMEM;
+    *report->cargo = *cargo;
+    cargo_record_init(cargo);
+    return LAM_OK;
+}
+
+const struct cargo_unit *report_cargo_unit(const struct report *report, const struct report_unit *unit)
+{
+    return report->cargo && unit->cargo != CARGO_NONE ? &report->cargo->units.items[unit->cargo]
+                                                      : NULL;
+}
+
+int64_t report_cargo_ns(const struct report *report, double cargo_s)
+{
+    double ns = cargo_s * 1e9;
+    return fabs(ns) < 1e18 ? report->cargo_zero_ns + (int64_t)ns : INT64_MAX;
+}
