@@ -31,7 +31,7 @@ def artifacts(target):
 def output(run, place):
     """What the command said, without the times that cargo prints and what lamella says for itself."""
     text = run.stdout + b"\0\n" + b"".join(x for x in run.stderr.splitlines(True) if not x.startswith(b"lamella: "))
-    return re.sub(rb"in \d+(\.\d+)?(m )?( \d+(\.\d+)?)?s", b"in N s", text).replace(place.encode(), b"PLACE")
+    return re.sub(rb"in (\d+h )?(\d+m )?\d+(\.\d+)?s\b", b"in N s", text).replace(place.encode(), b"PLACE")
 
 
 class Case:

@@ -256,6 +256,41 @@ static void mode_threads(void)
     printf("thread_ns %.1f\n", (now_ns() - start) / (double)rounds);
 }
 
+/* How near a policy's totals come: five functions of other lengths each, some of which call others, timed by this program
+ * itself at the same time. Their lengths vary from call to call, as those of real functions do. */
+enum { TIMED = 5 };
+static struct lam_label timed_labels[TIMED];
+static uint64_t timed_ticks[TIMED];
+static uint64_t random_state = 88172645463325252u;
+
+static void timed_call(int function)
+{
+    uint64_t start = ticks();
+    lam_call_enter(LAM_DEFAULT, timed_labels[function]);
+    random_state ^= random_state << 13, random_state ^= random_state >> 7,
+        random_state ^= random_state << 17;
+    for (uint64_t i = 0, turns = 4000u * (unsigned)(function + 1) + random_state % 20000; i < turns; i++)
+        __asm__ volatile("" ::: "memory");
+    if (function > 1)
+        timed_call(function - 2);
+    lam_call_exit(LAM_DEFAULT, timed_labels[function]);
+    timed_ticks[function] += ticks() - start;
+}
+
+static void mode_totals(void)
+{
+    static const char *const names[TIMED] = {"t0", "t1", "t2", "t3", "t4"};
+    for (int i = 0; i < TIMED; i++)
+        timed_labels[i] = lam_label_intern(LAM_DEFAULT, names[i], 2);
+    double start_ns = now_ns();
+    uint64_t start = ticks();
+    for (uint64_t i = 0; i < rounds; i++)
+        timed_call((int)(i % TIMED));
+    double tick_ns = (now_ns() - start_ns) / (double)(ticks() - start);
+    for (int i = 0; i < TIMED; i++)
+        printf("%s %.0f\n", names[i], (double)timed_ticks[i] * tick_ns);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4)
@@ -282,6 +317,9 @@ int main(int argc, char **argv)
         loop_calls(rounds);
         printf("calls_ns %.3f\n", (now_ns() - start) / (double)rounds);
         print_file(rounds);
+    } else if (strncmp(mode, "totals:", 7) == 0) {
+        open_with(mode + 7);
+        mode_totals();
     } else {
         open_with("");
         if (strcmp(mode, "interval") == 0)
