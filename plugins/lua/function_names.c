@@ -1,0 +1,263 @@
+#include "function_names.h"
+
+#include <dlfcn.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    FIRST_SLOTS = 256,
+    SLOTS_MAX = 1 << 16,
+    NAME_BYTES = 160,
+    LABEL_BYTES = 1024,
+    TEXT_BYTES = 256
+};
+
+/* ---- is everything where it should be? ---- */
+
+bool frames_probe(lua_State *L)
+{
+    static const char source[] = "=a chunk of lamella's, with a name beyond forty bytes";
+    static const char code[] = "local up = ...\nreturn function()\nreturn up\nend";
+    int top = lua_gettop(L);
+    lua_Debug ar;
+    bool is_lua, is_right = false;
+    if (lua_version(L) == 504 && sizeof(void *) == 8 && lua_getstack(L, 0, &ar) &&
+        lua_getinfo(L, "f", &ar) && lua_iscfunction(L, -1)) {
+        const void *inside = call_function(ar.i_ci, &is_lua);
+        is_right = !is_lua && inside == (const void *)(uintptr_t)lua_tocfunction(L, -1);
+    }
+    if (is_right && luaL_loadbuffer(L, code, sizeof code - 1, source) == LUA_OK) {
+        lua_call(L, 0, 1);
+        const void *proto = read_pointer(lua_topointer(L, -1), CLOSURE_PROTO);
+        const void *name = read_pointer(proto, PROTO_SOURCE);
+        is_right = read_word(proto, PROTO_LINES) == (2 | 4ull << 32) && string_is_long(name) &&
+                   string_word(name) == sizeof source - 1 &&
+                   memcmp((const char *)name + STRING_TEXT, source, sizeof source) == 0;
+    }
+    lua_Debug up;
+    if (is_right && lua_getstack(L, 1, &up))
+        is_right = call_previous(ar.i_ci) == (const void *)up.i_ci;
+    lua_settop(L, top);
+    return is_right;
+}
+
+/* ---- names ---- */
+
+/* The name under which a module shows the function on top of the stack, as tracebacks of Lua's own look for it. */
+static bool find_in_modules(lua_State *L, char *out, size_t size)
+{
+    int function = lua_gettop(L);
+    bool is_found = false;
+    if (lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE) == LUA_TTABLE) {
+        int loaded = lua_gettop(L);
+        for (lua_pushnil(L); !is_found && lua_next(L, loaded); lua_pop(L, 1)) {
+            if (lua_type(L, -2) != LUA_TSTRING || !lua_istable(L, -1))
+                continue;
+            for (lua_pushnil(L); lua_next(L, loaded + 2); lua_pop(L, 1))
+                if (lua_type(L, -2) == LUA_TSTRING && lua_rawequal(L, -1, function)) {
+                    const char *module = lua_tostring(L, loaded + 1);
+                    bool is_global = strcmp(module, LUA_GNAME) == 0;
+                    snprintf(out, size, "%s%s%s", is_global ? "" : module, is_global ? "" : ".",
+                             lua_tostring(L, -2));
+                    is_found = true;
+                    lua_pop(L, 2);
+                    break;
+                }
+        }
+    }
+    lua_settop(L, function);
+    return is_found;
+}
+
+static void name_c_function(const void *address, char *out, size_t size)
+{
+    Dl_info info;
+    if (dladdr(address, &info) && info.dli_sname) {
+        snprintf(out, size, "%s", info.dli_sname);
+        return;
+    }
+    bool is_known = dladdr(address, &info) && info.dli_fname;
+    const char *slash = is_known ? strrchr(info.dli_fname, '/') : NULL;
+    if (is_known)
+        snprintf(out, size, "%s+%#lx", slash ? slash + 1 : info.dli_fname,
+                 (unsigned long)((uintptr_t)address - (uintptr_t)info.dli_fbase));
+    else
+        snprintf(out, size, "?");
+}
+
+/* ar is filled in by lua_getinfo() with "S"; the function lies on top of the stack. */
+static uint32_t label_of(lua_State *L, lua_Debug *ar, const void *address)
+{
+    char name[NAME_BYTES], label[LABEL_BYTES];
+    bool is_c = *ar->what == 'C';
+    if (*ar->what == 'm')
+        snprintf(name, sizeof name, "main chunk");
+    else if (!find_in_modules(L, name, sizeof name)) {
+        lua_getinfo(L, "n", ar);
+        if (ar->name)
+            snprintf(name, sizeof name, "%s", ar->name);
+        else if (is_c)
+            name_c_function(address, name, sizeof name);
+        else
+            snprintf(name, sizeof name, "anonymous");
+    }
+    int length;
+    if (is_c)
+        length = snprintf(label, sizeof label, "%s (C)", name);
+    else if (*ar->source == '@' || *ar->source == '=')
+        length = snprintf(label, sizeof label, "%s (%s:%d)", name, ar->source + 1,
+                          *ar->what == 'm' ? 1 : ar->linedefined);
+    else
+        length = snprintf(label, sizeof label, "%s (%s:%d)", name, ar->short_src,
+                          *ar->what == 'm' ? 1 : ar->linedefined);
+    size_t size = (size_t)length < sizeof label ? (size_t)length : sizeof label - 1;
+    return lam_label_intern(LAM_DEFAULT, label, size).id;
+}
+
+/* ---- the cache ---- */
+
+static lua_CFunction c_function_of(lua_State *L, const char *name)
+{
+    lua_getfield(L, -1, name);
+    lua_CFunction function = lua_tocfunction(L, -1);
+    lua_pop(L, 1);
+    return function;
+}
+
+static int no_function(lua_State *L)
+{
+    (void)L;
+    return 0;
+}
+
+int functions_init(struct functions *functions, lua_State *L, bool peeks)
+{
+    functions->slots = calloc(FIRST_SLOTS, sizeof *functions->slots);
+    if (!functions->slots)
+        return LAM_E_NOMEM;
+    functions->mask = FIRST_SLOTS - 1;
+    functions->peeks = peeks;
+    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    if (lua_istable(L, -1) && lua_getfield(L, -1, LUA_COLIBNAME) == LUA_TTABLE) {
+        functions->yield = c_function_of(L, "yield");
+        functions->resume = c_function_of(L, "resume");
+        lua_getfield(L, -1, "wrap");
+        if (lua_iscfunction(L, -1)) { /* what it returns is a C function that has no other name */
+            lua_pushcfunction(L, no_function);
+            lua_call(L, 1, 1);
+            functions->wrapped = lua_tocfunction(L, -1);
+        }
+        lua_pop(L, 2);
+    }
+    lua_pop(L, 1);
+    return LAM_OK;
+}
+
+void functions_free(struct functions *functions)
+{
+    for (uint32_t i = 0; functions->slots && i <= functions->mask; i++)
+        free(functions->slots[i].text);
+    free(functions->slots);
+    functions->slots = NULL;
+}
+
+static struct function *place_of(struct function *slots, uint32_t mask, const void *key)
+{
+    uint32_t at = function_hash(key) & mask;
+    while (slots[at].key && slots[at].key != key)
+        at = (at + 1) & mask;
+    return &slots[at];
+}
+
+/* Twice as large; at its bound it begins anew, since most of it will be of functions that are gone. */
+static int make_room(struct functions *functions)
+{
+    uint32_t size = functions->mask + 1;
+    if (functions->count < size / 2)
+        return 0;
+    struct function *slots = calloc(size >= SLOTS_MAX ? FIRST_SLOTS : size * 2, sizeof *slots);
+    if (!slots)
+        return -1;
+    if (size >= SLOTS_MAX) {
+        functions_free(functions);
+        functions->mask = FIRST_SLOTS - 1;
+        functions->count = 0;
+    } else {
+        for (uint32_t i = 0; i < size; i++)
+            if (functions->slots[i].key)
+                *place_of(slots, size * 2 - 1, functions->slots[i].key) = functions->slots[i];
+        free(functions->slots);
+        functions->mask = size * 2 - 1;
+    }
+    functions->slots = slots;
+    return 0;
+}
+
+static uint32_t flags_of(const struct functions *functions, lua_CFunction function)
+{
+    if (!function)
+        return 0;
+    if (function == functions->yield)
+        return FUNCTION_YIELDS;
+    if (function == functions->resume)
+        return FUNCTION_RESUMES;
+    return function == functions->wrapped ? FUNCTION_RESUMES | FUNCTION_WRAPS : 0;
+}
+
+static bool is_known(const struct functions *functions, const struct function *function,
+                     const lua_Debug *ar, uint64_t lines)
+{
+    if (functions->peeks && *ar->what != 'C')
+        return function->lines == lines &&
+               function_is_same(function, read_pointer(function->key, PROTO_SOURCE));
+    return function->lines == lines && function->source == ar->source &&
+           (!function->text || (function->word == ar->srclen &&
+                                memcmp(function->text, ar->source, function->text_bytes) == 0));
+}
+
+static void remember(struct functions *functions, struct function *function, const lua_Debug *ar)
+{
+    bool is_c = *ar->what == 'C';
+    bool needs_text = !is_c;
+    function->source = ar->source;
+    function->word = ar->srclen;
+    if (functions->peeks && !is_c) {
+        function->source = read_pointer(function->key, PROTO_SOURCE);
+        function->word = string_word(function->source);
+        needs_text = string_is_long(function->source);
+    }
+    if (needs_text) {
+        function->text_bytes = ar->srclen < TEXT_BYTES ? ar->srclen : TEXT_BYTES;
+        function->text = malloc(function->text_bytes + 1);
+        if (function->text)
+            memcpy(function->text, ar->source, function->text_bytes);
+        else
+            function->word = ~0ull; /* never the same: learned anew each time */
+    }
+}
+
+const struct function *function_learn(struct functions *functions, lua_State *L, lua_Debug *ar)
+{
+    if (!lua_checkstack(L, 12) || make_room(functions) < 0)
+        return NULL;
+    lua_getinfo(L, "Sf", ar);
+    bool is_c = *ar->what == 'C', is_lua;
+    lua_CFunction c_function = lua_tocfunction(L, -1);
+    uint64_t lines = (uint32_t)ar->linedefined | (uint64_t)(uint32_t)ar->lastlinedefined << 32;
+    const void *key = functions->peeks ? call_function(ar->i_ci, &is_lua)
+                      : is_c           ? (const void *)(uintptr_t)c_function
+                                       : ar->source + (lines & 0xffffff) * 64;
+    struct function *function = place_of(functions->slots, functions->mask, key);
+    if (!function->key || !is_known(functions, function, ar, lines)) {
+        functions->count += !function->key;
+        free(function->text);
+        *function = (struct function){.key = key, .lines = lines};
+        remember(functions, function, ar);
+        function->flags = flags_of(functions, c_function);
+        function->label = label_of(L, ar, key);
+    }
+    lua_pop(L, 1);
+    return function;
+}

@@ -1,0 +1,79 @@
+/* lua_frames.h: what is read of Lua 5.4's calls and functions without asking Lua, which would cost more than recording does.
+ *
+ * The places below are the same in 5.4.0 to 5.4.8 (lstate.h, lobject.h). frames_probe() tries them on functions that it knows
+ * before they are used; where they are others, everything goes through lua_getinfo(). */
+#ifndef LAMELLA_PLUGIN_LUA_FRAMES_H
+#define LAMELLA_PLUGIN_LUA_FRAMES_H
+
+#include <lua.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    CALL_PREVIOUS = 16, /* CallInfo: the call around it; `func` comes first */
+    VALUE_TAG = 8,      /* TValue */
+    TAG_LUA = 0x46,
+    TAG_C = 0x66,
+    TAG_BARE_C = 0x16,
+    CLOSURE_PROTO = 24, /* LClosure.p, CClosure.f */
+    PROTO_LINES = 44,   /* linedefined and lastlinedefined */
+    PROTO_SOURCE = 112,
+    STRING_WORD = 8, /* tag, mark, extra, length of a short one, hash */
+    STRING_LONG_BYTES = 16,
+    STRING_TEXT = 24,
+    STRING_IS_LONG = 0x10,
+};
+
+#define STRING_MARK_BITS 0xff00ull /* the collector's, within STRING_WORD */
+
+static inline uint64_t read_word(const void *base, int at)
+{
+    uint64_t word;
+    memcpy(&word, (const char *)base + at, sizeof word);
+    return word;
+}
+
+static inline const void *read_pointer(const void *base, int at)
+{
+    const void *pointer;
+    memcpy(&pointer, (const char *)base + at, sizeof pointer);
+    return pointer;
+}
+
+static inline const void *call_previous(const void *call)
+{
+    return read_pointer(call, CALL_PREVIOUS);
+}
+
+/* What a call runs: the prototype of a Lua function, the C function, or NULL. */
+static inline const void *call_function(const void *call, bool *is_lua)
+{
+    const void *value = read_pointer(call, 0);
+    uint8_t tag = (uint8_t)read_word(value, VALUE_TAG);
+    const void *closure = read_pointer(value, 0);
+    *is_lua = tag == TAG_LUA;
+    if (tag == TAG_LUA || tag == TAG_C)
+        return read_pointer(closure, CLOSURE_PROTO);
+    return tag == TAG_BARE_C ? closure : NULL;
+}
+
+/* A string may be NULL: the source of a function without debug information. */
+static inline bool string_is_long(const void *string)
+{
+    return string && read_word(string, STRING_WORD) & STRING_IS_LONG;
+}
+
+/* A word that differs between texts: the hash of short ones, the length of long ones. */
+static inline uint64_t string_word(const void *string)
+{
+    if (!string)
+        return 0;
+    uint64_t word = read_word(string, STRING_WORD);
+    return word & STRING_IS_LONG ? read_word(string, STRING_LONG_BYTES) : word & ~STRING_MARK_BITS;
+}
+
+/* Are the places right for the Lua that runs? May raise an error for lack of memory. */
+bool frames_probe(lua_State *L);
+
+#endif

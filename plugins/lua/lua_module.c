@@ -1,0 +1,233 @@
+/* lua_module.c: `require "lamella"`. */
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdlib.h>
+
+#include "lua_universe.h"
+
+#define INTERVAL_TYPE "lamella.interval"
+
+/* ---- events of the script's own ---- */
+
+static struct lam_label label_at(lua_State *L, int index)
+{
+    size_t size;
+    const char *text = luaL_checklstring(L, index, &size);
+    return lam_label_intern(LAM_DEFAULT, text, size);
+}
+
+static struct lam_kind kind_at(lua_State *L, int index)
+{
+    return lam_kind_intern(LAM_DEFAULT, luaL_optstring(L, index, "GenericActivity"));
+}
+
+/* interval(label [, kind]): ends when its variable is closed (`local x <close> =`), or by x:finish(). */
+static int interval(lua_State *L)
+{
+    struct lam_label label = label_at(L, 1);
+    struct lam_kind kind = kind_at(L, 2);
+    struct lam_handle *handle = lua_newuserdatauv(L, sizeof *handle, 0);
+    luaL_setmetatable(L, INTERVAL_TYPE);
+    *handle = lam_begin(LAM_DEFAULT, kind, label);
+    return 1;
+}
+
+static int finish(lua_State *L)
+{
+    struct lam_handle *handle = luaL_checkudata(L, 1, INTERVAL_TYPE);
+    lam_end(LAM_DEFAULT, *handle);
+    *handle = lam_no_handle();
+    return 0;
+}
+
+/* instant(label [, number [, kind]]) */
+static int instant(lua_State *L)
+{
+    struct lam_label label = label_at(L, 1);
+    struct lam_kind kind = kind_at(L, 3);
+    if (lua_isnoneornil(L, 2))
+        lam_instant(LAM_DEFAULT, kind, label);
+    else
+        lam_integer(LAM_DEFAULT, kind, label, (uint64_t)luaL_checkinteger(L, 2));
+    return 0;
+}
+
+/* ---- hooks of the script's own: they and ours share the one that Lua has ---- */
+
+/* debug.sethook: as it was, and then ours on top of what it has set. */
+static int set_hook(lua_State *L)
+{
+    lua_State *target = lua_isthread(L, 1) ? lua_tothread(L, 1) : L;
+    struct universe *universe = universe_of(L);
+    bool was_ours = universe && universe->is_on && universe_hooks(target);
+    int results = lua_tocfunction(L, lua_upvalueindex(1))(L);
+    struct routine *routine = was_ours ? routine_for(universe, target) : NULL;
+    if (routine) {
+        routine->inner = lua_gethook(target);
+        routine->inner_mask = lua_gethookmask(target);
+        routine->inner_count = lua_gethookcount(target);
+        routine_hook(universe, routine, target);
+    }
+    return results;
+}
+
+/* debug.gethook: what the script has set. Asking Lua would mean to set that again, which begins its count anew. */
+static int get_hook(lua_State *L)
+{
+    lua_State *target = lua_isthread(L, 1) ? lua_tothread(L, 1) : L;
+    struct universe *universe = universe_of(L);
+    if (!universe || !universe_hooks(target))
+        return lua_tocfunction(L, lua_upvalueindex(1))(L);
+    struct routine *routine = routine_of(universe, target);
+    if (!routine || !routine->inner) {
+        luaL_pushfail(L);
+        return 1;
+    }
+    char mask[4] = "", *end = mask;
+    static const char letters[] = "crl"; /* bits 0 to 2 of the mask */
+    for (int bit = 0; bit < 3; bit++)
+        if (routine->inner_mask & 1 << bit)
+            *end++ = letters[bit];
+    /* Where the debug library keeps what its hook calls. */
+    if (lua_getfield(L, LUA_REGISTRYINDEX, "_HOOKKEY") == LUA_TTABLE && lua_checkstack(target, 1)) {
+        lua_pushthread(target);
+        lua_xmove(target, L, 1);
+        lua_rawget(L, -2);
+    }
+    lua_pushstring(L, mask);
+    lua_pushinteger(L, routine->inner_count);
+    return 3;
+}
+
+static void share_hooks(lua_State *L)
+{
+    static const luaL_Reg shared[] = {{"sethook", set_hook}, {"gethook", get_hook}, {NULL, NULL}};
+    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    if (lua_getfield(L, -1, LUA_DBLIBNAME) == LUA_TTABLE)
+        for (const luaL_Reg *entry = shared; entry->name; entry++) {
+            lua_getfield(L, -1, entry->name);
+            if (lua_iscfunction(L, -1) && lua_tocfunction(L, -1) != entry->func) {
+                lua_pushcclosure(L, entry->func, 1);
+                lua_setfield(L, -2, entry->name);
+            } else {
+                lua_pop(L, 1);
+            }
+        }
+    lua_pop(L, 2);
+}
+
+/* ---- start and stop ---- */
+
+/* LAMELLA_LUA="count:100000": a look at the stack every so many instructions, instead of every call. */
+static int look_every(const char *text)
+{
+    static const char count[] = "count:";
+    return text && strncmp(text, count, sizeof count - 1) == 0 ? atoi(text + sizeof count - 1) : 0;
+}
+
+static int begin(lua_State *L, int count)
+{
+    int rc = universe_start(L, count > 0 ? count : 0);
+    if (rc == LAM_OK)
+        share_hooks(L);
+    return rc;
+}
+
+/* start([{path =, options =, count =}]): true, or nil and why not. */
+static int start(lua_State *L)
+{
+    struct lam_options options;
+    lam_options_init(&options);
+    int count = look_every(getenv("LAMELLA_LUA")), rc = LAM_OK;
+    if (lua_istable(L, 1)) {
+        lua_getfield(L, 1, "path");
+        lua_getfield(L, 1, "options");
+        lua_getfield(L, 1, "count");
+        options.path = luaL_optstring(L, -3, NULL);
+        if (!lua_isnil(L, -2))
+            rc = lam_options_parse(&options, luaL_checkstring(L, -2));
+        count = (int)luaL_optinteger(L, -1, count);
+    }
+    if (rc == LAM_OK)
+        rc = lam_open(lua_istable(L, 1) ? &options : NULL);
+    bool has_opened = rc == LAM_OK;
+    if (has_opened || rc == LAM_E_BUSY)
+        rc = begin(L, count);
+    if (rc < 0) {
+        if (has_opened)
+            lam_close();
+        lua_pushnil(L);
+        lua_pushstring(L, lam_error_text(rc));
+        return 2;
+    }
+    struct universe *universe = universe_of(L);
+    universe->opened |= has_opened;
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int stop(lua_State *L)
+{
+    struct universe *universe = universe_of(L);
+    lam_lua_stop(L);
+    if (universe && universe->opened)
+        lam_close();
+    if (universe)
+        universe->opened = false;
+    return 0;
+}
+
+/* `lua -l lamella` gives the module a global of its name once we have returned. It goes when the first Lua function runs. */
+static bool is_from_command_line(lua_State *L)
+{
+    lua_Debug ar;
+    bool is_required = lua_gettop(L) == 2;
+    for (int level = 0; is_required && lua_getstack(L, level, &ar); level++)
+        is_required = lua_getinfo(L, "S", &ar) && *ar.what == 'C';
+    lua_getglobal(L, "lamella");
+    is_required = is_required && lua_isnil(L, -1);
+    lua_pop(L, 1);
+    return is_required;
+}
+
+static void hide_global(lua_State *L, lua_Debug *ar)
+{
+    struct universe *universe = universe_of(L);
+    lua_getinfo(L, "S", ar);
+    if (*ar->what != 'C') {
+        lua_pushglobaltable(L);
+        lua_pushliteral(L, "lamella");
+        lua_pushnil(L);
+        lua_rawset(L, -3);
+        lua_pop(L, 1);
+        if (universe)
+            routine_hook(universe, routine_of(universe, L), L);
+        else
+            lua_sethook(L, NULL, 0, 0);
+    }
+    if (universe)
+        universe_event(L, ar);
+}
+
+int luaopen_lamella(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"start", start}, {"stop", stop}, {"interval", interval}, {"instant", instant}, {NULL, NULL}};
+    static const luaL_Reg of_interval[] = {
+        {"finish", finish}, {"__close", finish}, {"__gc", finish}, {NULL, NULL}};
+    if (lua_version(L) != 504)
+        return luaL_error(L, "lamella.so is made for Lua 5.4");
+    bool leaves_global = is_from_command_line(L);
+    luaL_newmetatable(L, INTERVAL_TYPE);
+    luaL_setfuncs(L, of_interval, 0);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    luaL_newlib(L, functions);
+    const char *out = getenv("LAMELLA_OUT");
+    if (out && *out)
+        begin(L, look_every(getenv("LAMELLA_LUA")));
+    if (leaves_global)
+        lua_sethook(L, hide_global, LUA_MASKCALL | LUA_MASKRET, 0);
+    return 1;
+}

@@ -1,0 +1,325 @@
+"""The Lua plug-in: the same calls as a counter in pure Lua, each on its coroutine; the program's output as without it; and what becomes
+of it when a program does what recorders are not prepared for."""
+
+import collections
+import json
+import os
+import signal
+import shutil
+import subprocess
+import sys
+
+from record_lib import LAMELLA, Skip, check, equal, main
+
+BUILD = os.environ.get("LAMELLA_BUILD", "build/release")
+SRC = os.environ.get("LAMELLA_SRC", os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LUA = shutil.which("lua5.4") or shutil.which("lua")
+DATA = os.path.join(SRC, "tests", "data", "lua")
+PLUGIN = os.path.join(BUILD, "plugins", "lua", "lamella.so")
+
+
+def lua(*args, out="r.lamella", options=None, expect=0, **env):
+    """Runs Lua with the plug-in loaded (out None: without); returns what it printed."""
+    where = {"LUA_CPATH": os.path.join(BUILD, "plugins", "lua", "?.so") + ";;", "LAMELLA_OUT": out or "", "LAMELLA_OPTIONS": options or ""}
+    if out:
+        shutil.rmtree(out, ignore_errors=True)
+    done = subprocess.run([LUA, "-l", "lamella", *args], env={**os.environ, **where, **env}, capture_output=True, timeout=120, check=False)
+    equal(done.returncode, expect, f"exit code of {args}, {done.stderr.decode(errors='replace')}")
+    return done.stdout + done.stderr
+
+
+def script(name, text):
+    with open(name, "wb") as file:
+        file.write(text.encode() if isinstance(text, str) else text)
+    return name
+
+
+def report(out="r.lamella", by="label,path"):
+    done = subprocess.run([LAMELLA, "report", "--format", "json", "--top", "0", "--by", by, out], capture_output=True, timeout=60, check=False)
+    equal(done.returncode, 0, f"report of {out}: {done.stderr.decode(errors='replace')}")
+    return json.loads(done.stdout)
+
+
+def counts(out="r.lamella"):
+    found = collections.Counter()
+    for row in report(out)["activities"]:
+        found[row["label"]] += row["count"]
+        equal(row["open"], 0, f"open calls of {row['label']}")
+    return found
+
+
+def place(label):
+    """`name (file:line)` as the counter calls it."""
+    return label[label.index(" (") + 2:-1]
+
+
+def paths(out, main_chunk):
+    """{path: count} below a main chunk or a coroutine's body, every C function being `C`."""
+    names, found = {}, collections.Counter()
+    for row in report(out)["paths"]:
+        above = names.get(row["parent"], [])
+        names[row["path"]] = path = above + [place(row["label"])]
+        if main_chunk in path:
+            path = path[path.index(main_chunk):]
+        elif path[0] == "C":
+            continue  # lua itself
+        found[";".join(path)] += row["count"]
+    return found
+
+
+def counted(file, main_chunk):
+    found = collections.Counter()
+    with open(file, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            path, count = line.rstrip("\n").rsplit("\t", 1)
+            path = path.split(";")
+            if main_chunk in path:
+                path = path[path.index(main_chunk):]
+            elif path[0] == "C":
+                continue
+            found[";".join(path)] += int(count)
+    return found
+
+
+def compare(found, wanted):
+    wrong = [(path, found[path], wanted[path]) for path in sorted({*found, *wanted}) if found[path] != wanted[path]]
+    check(not wrong, f"{len(wrong)} of {len(wanted)} paths differ (path, lamella, counter): {wrong[:8]}")
+
+
+def counter_of(path):
+    subprocess.run([LUA, os.path.join(DATA, "counter.lua"), "counts", path], capture_output=True, timeout=60, check=True)
+    return counted("counts", path + ":1")
+
+
+def test_same_calls_as_a_counter_in_pure_lua():
+    shutil.copy(os.path.join(DATA, "calls.lua"), "calls.lua")
+    plain = lua("calls.lua", out=None)
+    wanted = counter_of("calls.lua")
+    check(sum(wanted.values()) > 4000, "the counter saw the program")
+    for mode in ("", "api"):
+        equal(lua("calls.lua", LAMELLA_LUA=mode), plain, "what the program prints")
+        compare(paths("r.lamella", "calls.lua:1"), wanted)
+        equal(report()["findings"], [], "nothing unbalanced, nothing lost")
+    for options in ("calls=tree", "calls=threshold:1ms", "calls=auto:64K"):
+        equal(lua("calls.lua", options=options), plain, "what the program prints")
+        got = collections.Counter()
+        for label, count in counts().items():
+            got[place(label)] += count
+        each = collections.Counter()
+        for path, count in wanted.items():
+            each[path.rsplit(";", 1)[-1]] += count
+        for name, count in each.items():
+            check(name == "C" or got[name] == count, f"{options}: {name} {got[name]}, wanted {count}")
+
+
+DEEP = """
+local function deep(n) if n > 0 then return 1 + deep(n - 1) end return 0 end
+print(deep(100000), pcall(function() local function e(n) if n == 0 then error("x", 0) end return 1 + e(n - 1) end return e(100000) end))
+local function f(n) if n == 0 then return end return f(n - 1) end f(1000000)
+for i = 1, 100000 do pcall(error, "x") end
+"""
+
+
+def test_deep_stacks_and_a_million_tail_calls():
+    lua(script("deep.lua", DEEP), options="calls=tree:32M")
+    found = counts()
+    equal(found["deep (deep.lua:2)"], 100001, "deep calls")
+    equal(found["f (deep.lua:4)"], 1000001, "tail calls")
+    equal(found["error (C)"], 100001, "errors")
+    depths = max(row["depth"] for row in report()["paths"])
+    check(100000 < depths < 100020, f"deepest path {depths}")
+
+
+MANY = """
+local all = {}
+for i = 1, 10000 do all[i] = coroutine.create(function(n) for step = 1, 3 do n = n + coroutine.yield(step) end return n end) end
+for step = 1, 4 do for i = 1, 10000 do assert(coroutine.resume(all[i], i)) end end
+print(coroutine.status(all[1]))
+"""
+
+
+def test_ten_thousand_coroutines():
+    equal(lua(script("many.lua", MANY)), lua("many.lua", out=None), "output")
+    found = counts()
+    equal(found["anonymous (many.lua:3)"], 10000, "bodies")
+    equal(found["coroutine.yield (C)"], 30000, "yields")
+    equal(found["coroutine.resume (C)"], 40000, "resumes")
+
+
+# Times are CPU time here: what other programs do meanwhile must not count.
+CHARGED = """
+local begun = os.clock()
+local function burn(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end
+local function busy() while true do burn(200000) coroutine.yield() end end
+local function idle() while true do coroutine.yield() end end
+local a, b = coroutine.create(busy), coroutine.create(idle)
+for i = 1, 100 do coroutine.resume(a) coroutine.resume(b) end
+io.stdout:write(os.clock() - begun)
+"""
+
+
+def test_no_frame_is_charged_for_another_coroutine():
+    cpu_s = float(lua(script("charged.lua", CHARGED), options="clock=cpu").decode())
+    rows = {row["label"]: row for row in report()["activities"]}
+    chunk = rows["main chunk (charged.lua:1)"]
+    burn, idle, busy = (rows[name] for name in ("burn (charged.lua:3)", "anonymous (charged.lua:5)", "anonymous (charged.lua:4)"))
+    whole = sum(row["self_s"] for row in rows.values() if "+0x" not in row["label"] and row["label"] != "require (C)" and "luaopen" not in row["label"])
+    check(abs(whole - cpu_s) < 0.02 * cpu_s, f"self times {whole}, the thread's CPU time {cpu_s}")
+    check(burn["self_s"] > 0.8 * cpu_s, f"burn {burn}")
+    check(idle["active_s"] < 0.1 * cpu_s, f"idle is charged {idle['active_s']} of {cpu_s}")
+    check(busy["active_s"] < 1.01 * cpu_s and chunk["self_s"] < 0.1 * cpu_s, "busy holds burn; the chunk waits for both")
+
+
+HOOKS = """
+local seen = {}
+local function hook(event, line) seen[event] = (seen[event] or 0) + 1 if line then seen.last = line end end
+local function work(n) local x = 0 for i = 1, n do x = x + 1 end return x end
+print(debug.gethook())
+debug.sethook(hook, "crl", 7)
+work(3)
+local f, mask, count = debug.gethook()
+print(f == hook, mask, count)
+debug.sethook()
+work(3)
+print(debug.gethook())
+print(pcall(debug.sethook, hook), pcall(debug.sethook, 1, 2))
+local co = coroutine.create(function() work(2) coroutine.yield() work(2) end)
+debug.sethook(co, hook, "l")
+coroutine.resume(co) coroutine.resume(co)
+print(debug.gethook(co) == hook, debug.gethook())
+debug.sethook(function() debug.sethook() error("out of time") end, "", 1000)
+print(pcall(work, 1e7))
+local keys = {}
+for key, value in pairs(seen) do keys[#keys + 1] = key .. "=" .. value end
+table.sort(keys)
+print(table.concat(keys, " "))
+work(1)
+"""
+
+
+def test_hooks_of_the_script_go_on_and_so_do_ours():
+    equal(lua(script("hooks.lua", HOOKS)), lua("hooks.lua", out=None), "output")
+    equal(counts()["work (hooks.lua:4)"], 6, "calls")
+
+
+def test_ends_of_processes():
+    calls = "local function f(how) how() end\n"
+    lua(script("exit.lua", calls + "f(function() os.exit(3) end)"), expect=3)
+    found = counts()
+    equal((found["f (exit.lua:1)"], found["os.exit (C)"]), (1, 1), "os.exit")
+    lua(script("close.lua", calls + "coroutine.wrap(function() f(function() os.exit(4, true) end) end)()"), expect=4)
+    equal(counts()["f (close.lua:1)"], 1, "os.exit that closes the state, in a coroutine")
+    lua(script("error.lua", calls + "f(function() error('the end') end)"), expect=1)
+    equal(counts()["error (C)"], 1, "an error that nobody catches")
+    kill = calls + "f(function() os.execute('kill -9 ' .. io.open('/proc/self/stat'):read('n')) while true do end end)"
+    lua(script("kill.lua", kill), expect=-signal.SIGKILL)
+    rows = {row["label"]: row for row in report()["activities"]}
+    equal((rows["f (kill.lua:1)"]["count"], rows["f (kill.lua:1)"]["open"]), (1, 1), "killed in a call")
+
+
+def test_memory_runs_out():
+    text = "local function grow(t) for i = 1, 1e9 do t[i] = ('x'):rep(1e6) .. i end end\nprint((pcall(grow, {})))\ngrow = nil\nprint(#('y'):rep(10))"
+    limit = 400_000 * 1024
+    command = ["prlimit", f"--as={limit}", LUA, "-l", "lamella", script("memory.lua", text)]
+    env = {**os.environ, "LUA_CPATH": os.path.join(BUILD, "plugins", "lua", "?.so") + ";;", "LAMELLA_OUT": "r.lamella"}
+    done = subprocess.run(command, env=env, capture_output=True, timeout=60, check=False)
+    equal((done.returncode, done.stdout), (0, b"false\n10\n"), "output")
+    equal(counts()["grow (memory.lua:1)"] + counts()["anonymous (memory.lua:1)"], 1, "the call that failed")
+
+
+def test_off_and_globals():
+    text = script("globals.lua", "for name in pairs(_G) do if name:find('lamella') then print(name) end end print(debug.gethook(), package.loaded.lamella ~= nil)")
+    equal(lua(text), b"nil\ttrue\n", "with")
+    equal(lua(text, out=None), b"nil\ttrue\n", "off")
+    kept = script("kept.lua", "lamella = require 'lamella' local function f() end f() print(type(lamella))")
+    env = {**os.environ, "LUA_CPATH": os.path.join(BUILD, "plugins", "lua", "?.so") + ";;"}
+    done = subprocess.run([LUA, kept], env=env, capture_output=True, timeout=60, check=True)
+    equal(done.stdout, b"table\n", "a global of the script's own")
+
+
+API = """
+local lamella = require "lamella"
+local function inside(n) if n > 0 then inside(n - 1) return end
+  assert(lamella.start{path = "api.lamella", options = "max_bytes=8M"})
+  assert(lamella.start()) -- again: nothing new
+end
+local old = coroutine.wrap(function() inside(0) coroutine.yield() inside(-1) end)
+local function f() end
+local older = coroutine.create(function() while true do f() coroutine.yield() end end)
+coroutine.resume(older)
+inside(30)
+for i = 1, 5 do f() end
+coroutine.resume(older)
+do local part <close> = lamella.interval("part") f() lamella.instant("mark") lamella.instant("level", 42) end
+local other = lamella.interval("other", "Phase") other:finish() other:finish()
+local function stops() lamella.stop() end
+stops()
+f()
+lamella.stop()
+print(lamella.start{path = "/proc/nothing"}, (select(2, pcall(lamella.start, {options = "calls=what"}))))
+lamella.instant("off") lamella.interval("off"):finish()
+"""
+
+
+def test_started_deep_in_a_stack_and_stopped_in_a_call():
+    shutil.rmtree("api.lamella", ignore_errors=True)
+    env = {**os.environ, "LUA_CPATH": os.path.join(BUILD, "plugins", "lua", "?.so") + ";;"}
+    env.pop("LAMELLA_OUT", None)
+    done = subprocess.run([LUA, script("api.lua", API)], env=env, capture_output=True, timeout=60, check=False)
+    equal(done.returncode, 0, done.stderr)
+    check(done.stdout.startswith(b"nil\t"), f"start that fails: {done.stdout}")
+    found = counts("api.lamella")
+    equal(found["inside (api.lua:3)"] + found["anonymous (api.lua:3)"], 31, "calls that were open at the start")
+    equal(found["f (api.lua:8)"], 7, "calls, one of them in a coroutine that is older than the start")
+    equal(found["stops (api.lua:16)"], 1, "the call that stops")
+    equal((found["part"], found["other"]), (1, 1), "intervals")
+    deepest = max(row["depth"] for row in report("api.lamella")["paths"])
+    check(deepest >= 31, f"depth {deepest}")
+
+
+NAMES = b"""
+local strange = setmetatable({}, {__index = function(t, k) return function() return 1 end end})
+strange["a\\27b"]() strange["semi;colon 12"]() strange["nl\\n"]() strange["\\255\\254"]() strange["nul\\0x"]() strange[("e"):rep(100000)]()
+load("return 1", "@" .. ("long/"):rep(2000) .. "x.lua")()
+load("return 1", ("text "):rep(5000) .. "= nil")
+load(string.dump(load("local a = ... return a"), true))(1)
+for i = 1, 3 do (function() end)() end
+print(1)
+"""
+
+
+def test_names_of_any_bytes():
+    equal(lua(script("names.lua", NAMES)), b"1\n", "output")
+    found = counts()
+    check(any("a\x1bb" in name or "a\\x1bb" in name for name in found), f"escape: {list(found)}")
+    for to in ("folded", "flamegraph", "chrome", "perfetto", "speedscope"):
+        done = subprocess.run([LAMELLA, "export", "--to", to, "-o", "x." + to, "r.lamella"], capture_output=True, timeout=60, check=False)
+        equal(done.returncode, 0, f"{to}: {done.stderr}")
+    with open("x.chrome", encoding="utf-8") as file:
+        json.load(file)
+
+
+def test_sampled_by_count():
+    lua(script("count.lua", "local function inner() local x = 0 for i = 1, 2000000 do x = x + i end return x end\nfor i = 1, 5 do inner() end"), LAMELLA_LUA="count:100000")
+    rows = {row["label"]: row for row in report()["activities"]}
+    inner = rows.get("inner (count.lua:1)") or rows.get("anonymous (count.lua:1)")
+    check(inner and inner["count"] >= 1 and inner["self_s"] > 0.5 * sum(row["self_s"] for row in rows.values()), f"inner: {rows}")
+
+
+def test_bounded():
+    text = script("loop.lua", "local function f(x) return x end local function g() for i = 1, 1000 do f(i) end end for i = 1, 500 do g() end")
+    for options in ("max_bytes=1M", "max_bytes=1M,mode=flight", "max_bytes=1M,calls=tree:256K", "max_bytes=1M,calls=auto:512K", "max_bytes=1M,calls=one_in:1000", "max_bytes=1M,calls=threshold:1ms"):
+        lua(text, options=options)
+        size = sum(os.path.getsize(os.path.join("r.lamella", name)) for name in os.listdir("r.lamella"))
+        check(size < (1 << 20) + 8192, f"{options}: {size} bytes")
+        found = {row["label"]: row["count"] for row in report()["activities"]}
+        if "tree" in options or "auto" in options:
+            equal(found["f (loop.lua:1)"], 500000, options)
+        check(any("loop.lua" in name for name in found), f"{options}: {found}")
+
+
+if __name__ == "__main__":
+    if not LUA or not os.path.exists(PLUGIN):
+        print("no Lua 5.4, or the plug-in was not built")
+        sys.exit(77)
+    main(globals())
