@@ -247,6 +247,16 @@ function(lamella_recorder_library)
   add_custom_target(lamella-static ALL DEPENDS ${archive})
 endfunction()
 
+# plugins/NAME, each with a CMakeLists.txt that leaves it out, with a word, where what it is for is not installed.
+function(lamella_plugins)
+  file(GLOB plugins CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/plugins/*/CMakeLists.txt)
+  foreach(plugin ${plugins})
+    get_filename_component(dir ${plugin} DIRECTORY)
+    get_filename_component(name ${dir} NAME)
+    add_subdirectory(${dir} plugins/${name})
+  endforeach()
+endfunction()
+
 # examples/NAME.c, as a program of somebody else's would be built: the public header and the archive, nothing else of ours.
 # plugins/NAME, each with a CMakeLists.txt that leaves it out, with a word, where what it is for is not installed.
 function(lamella_plugins)

@@ -1,0 +1,109 @@
+/* functions.c: what calls are labelled with: `name (file:line)`, made once a code object; `name (C)` of built-in functions. */
+#include "plugin.h"
+
+#include "../common/pointer_map.h"
+
+static struct pointer_map builtins; /* PyMethodDef -> label, generation */
+
+/* Names may hold lone surrogates: those that stand for bytes become these bytes, others are written as if they were letters. */
+struct lam_label label_of_text(PyObject *text)
+{
+    struct lam_label label = {0};
+    PyObject *bytes = text ? PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape") : NULL;
+    if (text && !bytes) {
+        PyErr_Clear();
+        bytes = PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
+    }
+    if (bytes)
+        label =
+            lam_label_intern(LAM_DEFAULT, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    Py_XDECREF(bytes);
+    if (!label.id)
+        label = lam_label_intern(LAM_DEFAULT, "?", 1);
+    PyErr_Clear();
+    return label;
+}
+
+/* Without the directory on sys.path that it was found in: the longest. New reference. */
+static PyObject *short_name(PyObject *file)
+{
+    Py_ssize_t cut = 0;
+    for (Py_ssize_t i = 0; plugin.prefixes && i < PyList_GET_SIZE(plugin.prefixes); i++) {
+        PyObject *prefix = PyList_GET_ITEM(plugin.prefixes, i);
+        Py_ssize_t size = PyUnicode_GET_LENGTH(prefix);
+        if (size > cut && size < PyUnicode_GET_LENGTH(file) &&
+            PyUnicode_Tailmatch(file, prefix, 0, PY_SSIZE_T_MAX, -1) == 1)
+            cut = size;
+    }
+    return PyUnicode_Substring(file, cut, PY_SSIZE_T_MAX);
+}
+
+static uint32_t flags_of(PyCodeObject *code)
+{
+    int lines = CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR;
+    lines = plugin.tracks == TRACKS_ALL ? lines | CO_GENERATOR : plugin.tracks ? lines : 0;
+    uint32_t flags = code->co_flags & lines ? FUNCTION_LINE : 0;
+    if (PyUnicode_CompareWithASCIIString(code->co_name, "<module>") == 0)
+        flags |= FUNCTION_MODULE;
+    if (PyUnicode_CompareWithASCIIString(code->co_qualname, "Thread._bootstrap") == 0)
+        flags |= FUNCTION_THREAD;
+    return flags;
+}
+
+uint64_t function_new(PyCodeObject *code)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *file = short_name(code->co_filename);
+    PyObject *text =
+        file ? PyUnicode_FromFormat("%U (%U:%d)", code->co_qualname, file, code->co_firstlineno)
+             : NULL;
+    uint64_t word = label_of_text(text).id | (uint64_t)flags_of(code) << FUNCTION_FLAGS_SHIFT |
+                    (uint64_t)plugin.generation << FUNCTION_GENERATION_SHIFT;
+    Py_XDECREF(text);
+    Py_XDECREF(file);
+    code_set_extra((PyObject *)code, plugin.extra, (void *)(uintptr_t)word);
+    PyErr_Clear(); /* no memory to keep it: it is made again next time */
+    PyErr_Restore(type, value, traceback);
+    return word;
+}
+
+static struct lam_label new_builtin_label(PyObject *callable)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *name = PyObject_GetAttrString(callable, "__qualname__");
+    PyObject *module = PyCFunction_Check(callable) ? ((PyCFunctionObject *)callable)->m_module : NULL;
+    PyObject *text = NULL;
+    if (name && module && PyUnicode_Check(module) &&
+        PyUnicode_CompareWithASCIIString(module, "builtins"))
+        text = PyUnicode_FromFormat("%U.%S (C)", module, name);
+    else if (name)
+        text = PyUnicode_FromFormat("%S (C)", name);
+    struct lam_label label = label_of_text(text);
+    Py_XDECREF(text);
+    Py_XDECREF(name);
+    PyErr_Restore(type, value, traceback);
+    return label;
+}
+
+struct lam_label builtin_label(PyObject *callable)
+{
+    const PyMethodDef *method = NULL;
+    if (PyCFunction_Check(callable))
+        method = ((PyCFunctionObject *)callable)->m_ml;
+    else if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
+        method = ((PyMethodDescrObject *)callable)->d_method;
+    if (!method)
+        return (struct lam_label){0};
+    struct pointer_slot *slot = pointer_map_find(&builtins, method);
+    if (!slot)
+        slot = pointer_map_add(&builtins, method);
+    if (!slot)
+        return label_of_text(NULL);
+    if (slot->more != plugin.generation) {
+        slot->number = new_builtin_label(callable).id;
+        slot->more = plugin.generation;
+    }
+    return (struct lam_label){slot->number};
+}

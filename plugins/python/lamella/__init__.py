@@ -1,0 +1,96 @@
+"""Records the calls that a Python program makes. `docs/interpreters.md` is the tutorial.
+
+    python3 -m lamella -o DIR script.py
+
+    with lamella.record("DIR", calls="tree"):
+        work()
+"""
+
+import os
+import sys
+
+# Beside the extension, also when this package is a link to another place.
+__path__ = [os.path.realpath(path) for path in __path__]
+
+_TRACKS = {"none": 0, "tasks": 1, "all": 2}
+_fork_is_seen = False
+
+
+def _prefixes():
+    """Directories that modules are found in, as file names of code objects begin with them."""
+    return [os.path.join(os.path.abspath(path), "") for path in sys.path if isinstance(path, str)]
+
+
+def start(path=None, **options):
+    """Starts recording every thread, what each has open included. Without a path LAMELLA_OUT says where. Returns whether it did:
+    False when the interpreter is recorded already. Raises OSError when there is no place to record to, ValueError for options.
+
+    calls      what is kept of them: "one_in:100", "threshold:10us", "tree:8M", "auto:1G"; None: every one
+    max_bytes  bound of the file
+    options    more of the recorder's options: "mode=flight,clock=cpu"
+    c_calls    functions written in C as well
+    tracks     what gets a track of its own: "all" (tasks and generators), "tasks", "none"
+    """
+    return _start(path, True, **options)
+
+
+def _start(path, is_now, *, calls=None, max_bytes=None, options=None, c_calls=False, tracks="all"):
+    from lamella import _lamella
+
+    global _fork_is_seen
+    if tracks not in _TRACKS:
+        raise ValueError(f"tracks is one of {', '.join(_TRACKS)}, not {tracks!r}")
+    text = [f"calls={calls}"] if calls else []
+    text += [f"max_bytes={max_bytes}"] if max_bytes else []
+    text += [options] if options else []
+    path = os.fspath(path) if path else None
+    if not _fork_is_seen:
+        os.register_at_fork(after_in_child=_lamella.after_fork)
+        _fork_is_seen = True
+    return _lamella.start(path, ",".join(text) or None, _TRACKS[tracks], c_calls, _prefixes(), is_now)
+
+
+def stop():
+    """Ends the recording. Calls that are open end with it. Does nothing when none is on."""
+    from lamella import _lamella
+
+    _lamella.stop()
+
+
+class record:
+    """The same as a context manager. Inside of another recording it does nothing."""
+
+    def __init__(self, path=None, **options):
+        self.path, self.options, self.is_ours = path, options, False
+
+    def __enter__(self):
+        self.is_ours = start(self.path, **self.options)
+        return self
+
+    def __exit__(self, *exception):
+        if self.is_ours:
+            stop()
+
+
+class interval:
+    """An interval of a name of one's own, while the block runs. Nothing when nothing is recorded."""
+
+    def __init__(self, label, kind="GenericActivity"):
+        self.label, self.kind = label, kind
+
+    def __enter__(self):
+        from lamella import _lamella
+
+        self.handle = _lamella.begin(self.label, self.kind)
+
+    def __exit__(self, *exception):
+        from lamella import _lamella
+
+        _lamella.end(*self.handle)
+
+
+def instant(label, value=None, kind="GenericActivity"):
+    """A point in time, or an integer at one."""
+    from lamella import _lamella
+
+    _lamella.instant(label, kind, value)

@@ -1,0 +1,137 @@
+"""Runs a script or module and records its calls.
+
+    python3 -m lamella -o DIR script.py [ARGUMENTS...]
+    python3 -m lamella -o DIR -m module [ARGUMENTS...]
+
+  -o, --output DIR     recording; else $LAMELLA_OUT, which `lamella record` sets
+      --calls POLICY   what is kept: one_in:100, threshold:10us, tree, tree:8M, auto:1G; every call without
+      --max-bytes N    bound of the file: 50M
+      --options TEXT   more of the recorder's options: mode=flight,clock=cpu
+      --c-calls        functions written in C as well
+      --tracks WHAT    what gets a track of its own: all (tasks and generators; default), tasks, none
+      --help
+
+The program prints and returns what it does without."""
+
+import os
+import sys
+
+import lamella
+
+_VALUES = {"-o": "path", "--output": "path", "--calls": "calls", "--max-bytes": "max_bytes", "--options": "options", "--tracks": "tracks"}
+
+
+def _usage(text):
+    sys.stderr.write(f"lamella: {text}; python3 -m lamella --help\n")
+    raise SystemExit(2)
+
+
+def _arguments(words):
+    """Options for lamella.start(), whether it is a module, and the program with its arguments."""
+    options = {}
+    while words and words[0].startswith("-") and words[0] not in ("-", "-m"):
+        word, *words = words
+        name, has_value, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if word in ("--help", "-h"):
+            print(__doc__)
+            raise SystemExit(0)
+        if word == "--c-calls":
+            options["c_calls"] = True
+        elif name not in _VALUES:
+            _usage(f"there is no option {word}")
+        elif not has_value and not words:
+            _usage(f"{word} needs a value")
+        else:
+            options[_VALUES[name]] = value if has_value else words.pop(0)
+    is_module = words[:1] == ["-m"]
+    words = words[is_module:]
+    if not words:
+        _usage("no script")
+    return options, is_module, words
+
+
+def _open(options):
+    """The library opens $LAMELLA_OUT when it is loaded, which is now: with these options and not those of the environment."""
+    text = [f"{key}={options.pop(key)}" for key in ("calls", "max_bytes") if key in options]
+    text += [options.pop("options")] if "options" in options else []
+    mine = {"LAMELLA_OUT": options.pop("path", None), "LAMELLA_OPTIONS": ",".join([*filter(None, [os.environ.get("LAMELLA_OPTIONS")]), *text])}
+    before = {name: os.environ.get(name) for name in mine}
+    try:
+        os.environ.update({name: value for name, value in mine.items() if value})
+        if not os.environ.get("LAMELLA_OUT"):
+            _usage("no recording: -o DIR")
+        lamella._start(None, False, **options)
+    except (OSError, ValueError, RuntimeError) as error:
+        _usage(str(error).removeprefix("lamella: "))
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _script(path):
+    """The code of a script, and its namespace, as the interpreter makes them."""
+    from importlib.machinery import SourceFileLoader
+
+    full = os.path.abspath(path)
+    try:
+        with open(full, "rb") as file:
+            text = file.read()
+    except OSError as error:
+        sys.stderr.write(f"{sys.orig_argv[0]}: can't open file {full!r}: [Errno {error.errno}] {error.strerror}\n")
+        raise SystemExit(2) from None
+    try:
+        code = compile(text, full, "exec", dont_inherit=True)
+    except Exception as error:
+        sys.excepthook(type(error), error.with_traceback(None), None)
+        raise SystemExit(1) from None
+    names = sys.modules["__main__"].__dict__
+    names.update(__loader__=SourceFileLoader("__main__", full), __annotations__={}, __builtins__=sys.modules["builtins"])
+    names.update(__file__=full, __cached__=None)
+    return code, names
+
+
+def _is_container(path):
+    """A directory or an archive with a __main__.py in it."""
+    for hook in sys.path_hooks:
+        try:
+            hook(path)
+        except ImportError:
+            continue
+        return True
+    return False
+
+
+def main():
+    options, is_module, words = _arguments(sys.argv[1:])
+    path = words[0]
+    is_container = not is_module and _is_container(path)
+    if is_container:
+        first = path
+    else:
+        first = os.path.dirname(os.path.realpath(path)) if not is_module else os.getcwd()
+    if not sys.flags.safe_path:
+        sys.path[0] = first
+    elif is_container:
+        sys.path.insert(0, first)
+    sys.argv = ["-m", *words[1:]] if is_module else words
+    sys.modules["__main__"] = type(sys)("__main__")
+    if is_module or is_container:
+        import runpy
+
+        what = (runpy._run_module_as_main, (path, True) if is_module else ("__main__", False))
+    else:
+        what = _script(path)
+    _open(options)
+
+    import atexit
+
+    from lamella import _lamella
+
+    atexit.register(_lamella.stop)
+    raise SystemExit(_lamella.run(*what))
+
+
+main()

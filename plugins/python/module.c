@@ -1,0 +1,268 @@
+/* module.c: lamella._lamella: starting, stopping, running a program as if it had been started alone, and events by hand. */
+#include "plugin.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+struct plugin plugin = {.extra = -1};
+
+static PyObject *fail(int code)
+{
+    return PyErr_Format(PyExc_OSError, "lamella: %s", lam_error_text(code));
+}
+
+/* Opens the recorder, if it is not open through LAMELLA_OUT. 1: it was. Negative: as lam_open(). */
+static int open_recorder(const char *path, const char *text)
+{
+    if (lam_on)
+        return path ? LAM_E_BUSY : 1;
+    struct lam_options options;
+    lam_options_init(&options);
+    const char *environment = getenv("LAMELLA_OPTIONS");
+    if ((environment && lam_options_parse(&options, environment) < 0) ||
+        (text && lam_options_parse(&options, text) < 0))
+        return LAM_E_INVAL;
+    if (path)
+        options.path = path;
+    return lam_open(&options);
+}
+
+/* Another copy of this plug-in in the interpreter? They would record everything twice. */
+static int is_taken(void)
+{
+    PyObject *shared = PyInterpreterState_GetDict(PyInterpreterState_Get());
+    return shared && PyDict_GetItemString(shared, "lamella.is_on") == Py_True;
+}
+
+static void set_taken(int is_on)
+{
+    PyObject *shared = PyInterpreterState_GetDict(PyInterpreterState_Get());
+    if (shared)
+        PyDict_SetItemString(shared, "lamella.is_on", is_on ? Py_True : Py_False);
+    PyErr_Clear();
+}
+
+static int begin_recording(void)
+{
+    plugin.generation++;
+    plugin.is_on = 1;
+    if (hooks_install() < 0) {
+        plugin.is_on = 0;
+        return -1;
+    }
+    set_taken(1);
+    thread_begin(PyEval_GetFrame(), 0);
+    return 0;
+}
+
+/* start(path, options, tracks, c_calls, prefixes, is_now): opens the recorder, and begins unless run() will. */
+static PyObject *start(PyObject *self, PyObject *args)
+{
+    const char *path, *text;
+    PyObject *prefixes;
+    int tracks, c_calls, is_now;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "zzipO!p", &path, &text, &tracks, &c_calls, &PyList_Type, &prefixes,
+                          &is_now))
+        return NULL;
+    if (is_taken())
+        Py_RETURN_FALSE;
+    if (plugin.extra < 0)
+        plugin.extra = code_extra_new(NULL);
+    if (plugin.extra < 0)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "lamella: other tools left no place in code objects");
+    int rc = open_recorder(path, text);
+    if (rc < 0)
+        return fail(rc);
+    plugin.tracks = tracks;
+    plugin.c_calls = c_calls;
+    Py_INCREF(prefixes);
+    Py_XSETREF(plugin.prefixes, prefixes);
+    if (is_now && begin_recording() < 0)
+        return NULL;
+    Py_RETURN_TRUE;
+}
+
+static PyObject *stop(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    if (!plugin.is_on)
+        Py_RETURN_NONE;
+    hooks_remove();
+    thread_finish();
+    lines_end(0);
+    plugin.is_on = 0;
+    set_taken(0);
+    Py_CLEAR(plugin.prefixes);
+    lam_close();
+    Py_RETURN_NONE;
+}
+
+static PyObject *after_fork(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    plugin.generation++;
+    lines_end(1);
+    Py_RETURN_NONE;
+}
+
+/* ---- a whole program ---- */
+
+/* The frames of the runner are taken away meanwhile, and so is the recursion that they count for: stacks, tracebacks and
+ * RecursionErrors are those of a program that was started alone. */
+struct place {
+    struct _PyInterpreterFrame *frame;
+    int python_levels, c_levels;
+};
+
+#if PY_VERSION_HEX >= 0x030d0000
+#define FRAME_OF(thread) ((thread)->current_frame)
+#else
+#define FRAME_OF(thread) ((thread)->cframe->current_frame)
+#endif
+#ifdef Py_C_RECURSION_LIMIT
+#define C_LEVELS Py_C_RECURSION_LIMIT
+#elif defined(C_RECURSION_LIMIT)
+#define C_LEVELS C_RECURSION_LIMIT
+#endif
+
+static void leave_place(PyThreadState *thread, struct place *place)
+{
+    place->frame = FRAME_OF(thread);
+    FRAME_OF(thread) = NULL;
+#if HAS_MONITORING
+    place->python_levels = thread->py_recursion_limit - thread->py_recursion_remaining;
+    thread->py_recursion_remaining += place->python_levels;
+#ifdef C_LEVELS
+    place->c_levels = C_LEVELS - thread->c_recursion_remaining;
+    thread->c_recursion_remaining += place->c_levels;
+#endif
+#else
+    place->python_levels = thread->recursion_limit - thread->recursion_remaining;
+    thread->recursion_remaining += place->python_levels;
+#endif
+}
+
+static void return_to_place(PyThreadState *thread, const struct place *place)
+{
+    FRAME_OF(thread) = place->frame;
+#if HAS_MONITORING
+    thread->py_recursion_remaining -= place->python_levels;
+#ifdef C_LEVELS
+    thread->c_recursion_remaining -= place->c_levels;
+#endif
+#else
+    thread->recursion_remaining -= place->python_levels;
+#endif
+}
+
+static void die_by_interrupt(void)
+{
+    signal(SIGINT, SIG_DFL);
+    kill(getpid(), SIGINT);
+}
+
+/* run(code, globals) or run(function, arguments). Returns the exit code, or raises SystemExit as the program did. */
+static PyObject *run(PyObject *self, PyObject *args)
+{
+    PyObject *what, *with;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OO", &what, &with))
+        return NULL;
+    PyThreadState *thread = PyThreadState_Get();
+    struct place place;
+    leave_place(thread, &place);
+    if (begin_recording() < 0) {
+        return_to_place(thread, &place);
+        return NULL;
+    }
+    PyObject *result =
+        PyCode_Check(what) ? PyEval_EvalCode(what, with, with) : PyObject_CallObject(what, with);
+    long code = 0;
+    if (!result && !PyErr_ExceptionMatches(PyExc_SystemExit)) {
+        if (PyCode_Check(what) && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
+            Py_AtExit(die_by_interrupt);
+        PyErr_Print();
+        code = 1;
+    }
+    return_to_place(thread, &place);
+    Py_XDECREF(result);
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(code);
+}
+
+/* ---- by hand ---- */
+
+static PyObject *begin(PyObject *self, PyObject *args)
+{
+    PyObject *label;
+    const char *kind;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Us", &label, &kind))
+        return NULL;
+    struct lam_handle handle =
+        lam_begin(LAM_DEFAULT, lam_kind_intern(LAM_DEFAULT, kind), label_of_text(label));
+    return Py_BuildValue("KK", (unsigned long long)handle.ref, (unsigned long long)handle.start);
+}
+
+static PyObject *end(PyObject *self, PyObject *args)
+{
+    unsigned long long ref, since;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "KK", &ref, &since))
+        return NULL;
+    lam_end(LAM_DEFAULT, (struct lam_handle){ref, since});
+    Py_RETURN_NONE;
+}
+
+static PyObject *instant(PyObject *self, PyObject *args)
+{
+    PyObject *label, *value = Py_None;
+    const char *kind;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Us|O", &label, &kind, &value))
+        return NULL;
+    struct lam_kind of = lam_kind_intern(LAM_DEFAULT, kind);
+    if (value == Py_None)
+        lam_instant(LAM_DEFAULT, of, label_of_text(label));
+    else
+        lam_integer(LAM_DEFAULT, of, label_of_text(label), PyLong_AsUnsignedLongLongMask(value));
+    if (PyErr_Occurred())
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"start", start, METH_VARARGS, NULL},          {"stop", stop, METH_NOARGS, NULL},
+    {"after_fork", after_fork, METH_NOARGS, NULL}, {"run", run, METH_VARARGS, NULL},
+    {"begin", begin, METH_VARARGS, NULL},          {"end", end, METH_VARARGS, NULL},
+    {"instant", instant, METH_VARARGS, NULL},      {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "lamella._lamella", NULL, -1, methods, NULL, NULL, NULL, NULL,
+};
+
+static int look_up_opcode(PyObject *names, const char *name, unsigned char *out)
+{
+    PyObject *number = PyMapping_GetItemString(names, name);
+    long value = number ? PyLong_AsLong(number) : -1;
+    Py_XDECREF(number);
+    *out = (unsigned char)value;
+    return value < 0 || value > 255 ? -1 : 0;
+}
+
+PyMODINIT_FUNC PyInit__lamella(void);
+PyMODINIT_FUNC PyInit__lamella(void)
+{
+    PyObject *opcode = PyImport_ImportModule("opcode");
+    PyObject *names = opcode ? PyObject_GetAttrString(opcode, "opmap") : NULL;
+    int rc = names ? 0 : -1;
+    if (rc < 0 || look_up_opcode(names, "SEND", &plugin.op_send) < 0 ||
+        look_up_opcode(names, "RESUME", &plugin.op_resume) < 0 ||
+        look_up_opcode(names, "YIELD_VALUE", &plugin.op_yield) < 0)
+        rc = -1;
+    Py_XDECREF(names);
+    Py_XDECREF(opcode);
+    return rc < 0 ? NULL : PyModule_Create(&definition);
+}
