@@ -82,6 +82,13 @@ def test_poll_sees_the_tree():
     equal(t, sorted(t), "rows in order of time")
     check(max(row[columns.index("processes")] for row in rows) >= 3, "processes alive")
     check(max(row[columns.index("rss_bytes")] for row in rows) > 100000, "memory")
+    anon = [row[columns.index("anon_bytes")] for row in rows]
+    peak = info["memory_peak"]
+    equal(peak["anon_bytes"], max(anon), "the peak is that of the rows")
+    held = [entry for entry in peak["holders"] if info["seen"][entry[0]]["memory"]]
+    check(peak["holders"] and len(held) == len(peak["holders"]), "who held it is in seen, with readings")
+    equal(sum(entry[2] for entry in peak["holders"]), peak["anon_bytes"], "the holders are all of the peak")
+    check(all(row[columns.index("mem_available_bytes")] > 0 for row in rows), "memory of the machine")
     check(info["poll"]["passes"] >= len(rows) and info["poll"]["cpu_ns"] > 0, "what the poll cost is told")
 
 

@@ -27,6 +27,9 @@ int report_open(struct report **out, const struct report_options *options, struc
     state->report.session.charged_cpu_ns = PROFILE_UNKNOWN;
     state->report.session.exit_code = -1;
     state->report.tail_process = REPORT_NO_UNIT;
+    state->report.memory_peak.rss_bytes = state->report.memory_peak.anon_bytes = PROFILE_UNKNOWN;
+    state->report.machine.cores = state->report.machine.mem_bytes = PROFILE_UNKNOWN;
+    state->report.cpu_busy_mean = state->report.loadavg_mean = NAN;
     stack_states_init(&state->stacks, options->cls, &options->names);
     *out = &state->report;
     return LAM_OK;
@@ -50,6 +53,9 @@ void report_close(struct report **out)
     if (report->cargo)
         cargo_record_free(report->cargo);
     mem_free(report->cargo);
+    array_free(&report->memory);
+    array_free(&report->memory_peak.holders);
+    array_free(&report->settings);
     arena_free(&report->arena);
     stack_states_free(&state->stacks);
     array_free(&state->work);
@@ -152,6 +158,7 @@ static int on_process(void *ctx, const struct profile_process *source)
     struct report_process process = {
         .pid = source->pid,
         .ppid = source->ppid,
+        .kernel_start = source->kernel_start,
         .parent = parent ? (uint32_t)(parent - report->processes.items) : REPORT_NO_UNIT,
         .exe = copy_bytes(report, source->exe),
         .role = "other",

@@ -58,6 +58,7 @@ struct report_thread {
 
 struct report_process {
     uint32_t pid, ppid;
+    uint64_t kernel_start;    /* clock ticks since boot; 0 when not known */
     uint32_t parent;          /* index in report.processes, REPORT_NO_UNIT */
     const char *exe;          /* NUL-ended; path, or argv[0] when unknown; "" */
     const char *title;        /* for people: base name, or the unit's title */
@@ -124,7 +125,33 @@ struct report_timeline_row {
     double processes, threads; /* of the command, alive */
     double tree_busy;          /* processors that the command kept busy, mean */
     double cpu_busy;           /* processors of the machine, mean */
-    double load1, psi_cpu, psi_io, psi_mem, rss_bytes;
+    double load1, psi_cpu, psi_io, psi_mem;
+    double rss_bytes,
+        anon_bytes; /* of the command's processes; anon: their own, neither of files nor shared */
+    double mem_available_bytes; /* of the machine */
+};
+
+/* Memory of a process at a time. */
+struct report_memory {
+    uint32_t process; /* index */
+    int64_t t_ns;
+    uint64_t rss_bytes, anon_bytes;
+};
+
+/* When the command's processes held most memory of their own, as far as the poll met it. */
+struct report_memory_peak {
+    int64_t t_ns;
+    uint64_t rss_bytes, anon_bytes;          /* sums; PROFILE_UNKNOWN: nobody looked */
+    LAM_ARRAY(struct report_memory) holders; /* by anon_bytes, largest first */
+};
+
+struct report_machine { /* what is not known is NULL or PROFILE_UNKNOWN */
+    const char *machine_id, *cpu_model, *kernel, *os, *arch, *virt;
+    uint64_t cores, mem_bytes;
+};
+
+struct report_setting {
+    const char *key, *value; /* scrubbed when they were recorded */
 };
 
 /* sampled, late, startup, tail and unsampled add up to the charge and to running_seen, but for what is unaccounted. */
@@ -165,6 +192,12 @@ struct report {
     LAM_ARRAY(struct report_span)
     spans; /* by thread, then start; empty unless options.want_spans */
     LAM_ARRAY(struct report_timeline_row) timeline; /* in order of time; empty without a launcher */
+    LAM_ARRAY(struct report_memory)
+    memory; /* by process, then time; what hardly changes is left out */
+    struct report_memory_peak memory_peak;
+    struct report_machine machine;
+    LAM_ARRAY(struct report_setting) settings; /* flags and variables that move compile time */
+    double cpu_busy_mean, loadavg_mean;        /* over the timeline; NaN */
     struct report_coverage coverage;
     struct report_amount total;
     uint32_t peak_threads;

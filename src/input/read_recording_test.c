@@ -777,11 +777,20 @@ static const struct bad_session bad_sessions[] = {
     {"{\"timeline\":{\"rows\":[[1]]}}", LAM_E_CORRUPT},
     {"{\"timeline\":{\"columns\":[\"a\"],\"rows\":[[1,2]]}}", LAM_E_CORRUPT},
     {"{\"timeline\":{\"columns\":[\"a\",\"b\"],\"rows\":[[1]]}}", LAM_E_CORRUPT},
+    {"{\"seen\":[{\"memory\":[[1,2]]}]}", LAM_E_CORRUPT},
+    {"{\"seen\":[{\"memory\":[[1,2,-3]]}]}", LAM_E_CORRUPT},
+    {"{\"seen\":[{\"memory\":[[1,2,3,4]]}]}", LAM_E_CORRUPT},
+    {"{\"memory_peak\":[1]}", LAM_E_CORRUPT},
+    {"{\"memory_peak\":{\"holders\":[1]}}", LAM_E_CORRUPT},
     {"{\"command\":\"make\"}", LAM_E_CORRUPT},
     {"{\"command\":[1]}", LAM_E_CORRUPT},
     {"{\"exit_code\":1.5}", LAM_E_CORRUPT},
     {"{} x", LAM_E_CORRUPT},
     {"{}", LAM_OK},
+    {"{\"seen\":[{\"pid\":5,\"memory\":[]},{\"pid\":6,\"memory\":[[1,2,3],[4,5,6]]}],\"memory_"
+     "peak\":"
+     "{\"t_ns\":4,\"holders\":[[-1,5,6],[1,5,6]]}}",
+     LAM_OK},
     {"{\"unknown\":{\"deep\":[1,{}]},\"exit_code\":null,\"timeline\":{\"columns\":[\"a\"],\"rows\":"
      "[[null],[2]]}}",
      LAM_OK},

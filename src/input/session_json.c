@@ -218,6 +218,73 @@ static int read_reaped(struct loader *loader, void *target)
     return rc;
 }
 
+/* [a, b, c], whose '[' was read: a time or an index, and two sizes. */
+static int read_three(struct loader *loader, const char *what, int64_t *first, uint64_t sizes[2])
+{
+    struct json_reader *json = &loader->json;
+    int rc = want(loader, JSON_ARRAY_BEGIN, what);
+    if (rc >= 0)
+        rc = json_read_i64(json, first);
+    for (int i = 0; rc >= 0 && i < 2; i++)
+        rc = json_read_u64(json, &sizes[i]);
+    if (rc >= 0 && (rc = json_next_element(json)) > 0)
+        rc = json_fail(json, LAM_E_CORRUPT, what);
+    return rc;
+}
+
+static int read_memory(struct loader *loader, void *target)
+{
+    struct session_json *session = loader->session;
+    struct session_seen *seen = target;
+    seen->first_memory = session->memory.count;
+    int rc = want(loader, JSON_ARRAY_BEGIN, "'memory' is no list");
+    while (rc >= 0 && (rc = json_next_element(&loader->json)) > 0) {
+        struct session_memory reading = {0};
+        uint64_t sizes[2];
+        rc = read_three(loader, "an item of 'memory' is no list of three numbers", &reading.t_ns,
+                        sizes);
+        if (rc < 0)
+            return rc;
+        reading.rss_bytes = sizes[0];
+        reading.anon_bytes = sizes[1];
+        if (array_push(&session->memory, reading) < 0)
+            return json_fail(&loader->json, LAM_E_NOMEM, "out of memory");
+    }
+    seen->memory_count = session->memory.count - seen->first_memory;
+    return rc;
+}
+
+static int read_holders(struct loader *loader, void *target)
+{
+    struct session_memory_peak *peak = target;
+    int rc = want(loader, JSON_ARRAY_BEGIN, "'holders' is no list");
+    while (rc >= 0 && (rc = json_next_element(&loader->json)) > 0) {
+        int64_t seen = 0;
+        uint64_t sizes[2];
+        rc = read_three(loader, "an item of 'holders' is no list of three numbers", &seen, sizes);
+        if (rc < 0)
+            return rc;
+        struct session_holder holder = {(uint64_t)seen, sizes[0], sizes[1]};
+        if (array_push(&peak->holders, holder) < 0)
+            return json_fail(&loader->json, LAM_E_NOMEM, "out of memory");
+    }
+    return rc;
+}
+
+static const struct member peak_members[] = {
+    {"t_ns", MEMBER_I64, offsetof(struct session_memory_peak, t_ns), NULL},
+    {"rss_bytes", MEMBER_U64, offsetof(struct session_memory_peak, rss_bytes), NULL},
+    {"anon_bytes", MEMBER_U64, offsetof(struct session_memory_peak, anon_bytes), NULL},
+    {"holders", MEMBER_CALL, 0, read_holders},
+    {0},
+};
+
+static int read_peak(struct loader *loader, void *target)
+{
+    int rc = want(loader, JSON_OBJECT_BEGIN, "'memory_peak' is no object");
+    return rc < 0 ? rc : read_members(loader, peak_members, target);
+}
+
 #define SEEN(key, kind, member)                                \
     {                                                          \
         key, kind, offsetof(struct session_seen, member), NULL \
@@ -235,6 +302,7 @@ static const struct member seen_members[] = {
     SEEN("cpu_ns", MEMBER_U64, cpu_ns),
     SEEN("peak_rss_bytes", MEMBER_U64, peak_rss_bytes),
     SEEN("running", MEMBER_BOOL, is_running),
+    {"memory", MEMBER_CALL, 0, read_memory},
     {0},
 };
 
@@ -416,6 +484,7 @@ static const struct member session_members[] = {
     SESSION_CALL("reaped", reaped, read_reaped),
     SESSION_CALL("seen", seen, read_seen),
     SESSION_CALL("timeline", timeline, read_timeline),
+    SESSION_CALL("memory_peak", memory_peak, read_peak),
     {0},
 };
 
@@ -428,6 +497,7 @@ void session_json_init(struct session_json *session)
         .sample_cost_ns = PROFILE_UNKNOWN,
         .max_bytes = PROFILE_UNKNOWN,
         .charged_cpu_ns = PROFILE_UNKNOWN,
+        .memory_peak = {.rss_bytes = PROFILE_UNKNOWN, .anon_bytes = PROFILE_UNKNOWN},
         .machine = {.cores = PROFILE_UNKNOWN, .mem_bytes = PROFILE_UNKNOWN},
     };
 }
@@ -438,6 +508,8 @@ void session_json_free(struct session_json *session)
     array_free(&session->settings);
     array_free(&session->reaped);
     array_free(&session->seen);
+    array_free(&session->memory);
+    array_free(&session->memory_peak.holders);
     array_free(&session->timeline.values);
     arena_free(&session->arena);
     session_json_init(session);

@@ -30,6 +30,22 @@ struct session_reaped {
     struct session_usage usage;
 };
 
+struct session_memory { /* of a process at a time */
+    int64_t t_ns;
+    uint64_t rss_bytes, anon_bytes;
+};
+
+struct session_holder {
+    uint64_t seen; /* index in seen; not checked */
+    uint64_t rss_bytes, anon_bytes;
+};
+
+struct session_memory_peak {
+    int64_t t_ns;
+    uint64_t rss_bytes, anon_bytes; /* PROFILE_UNKNOWN: there is no peak */
+    LAM_ARRAY(struct session_holder) holders;
+};
+
 struct session_seen {
     uint32_t pid, ppid;
     uint32_t inner_pid; /* in a pid namespace of its own; 0 */
@@ -39,6 +55,7 @@ struct session_seen {
     struct session_texts argv;
     int64_t first_ns, last_ns;
     uint64_t cpu_ns, peak_rss_bytes;
+    size_t first_memory, memory_count; /* in session_json.memory */
     bool is_running;
 };
 
@@ -85,6 +102,8 @@ struct session_json {
     LAM_ARRAY(struct session_setting) settings;
     LAM_ARRAY(struct session_reaped) reaped;
     LAM_ARRAY(struct session_seen) seen;
+    LAM_ARRAY(struct session_memory) memory; /* of the processes in seen, one after another */
+    struct session_memory_peak memory_peak;
     struct session_timeline timeline;
     struct arena arena; /* holds the texts */
 };

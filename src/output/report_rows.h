@@ -10,6 +10,7 @@ struct report_view {
     double percent_above; /* of phases and units; 0: all */
     bool by_unit, by_phase, by_role;
     bool by_span;     /* when threads were in phases; the report keeps spans */
+    bool by_memory;   /* of processes over time */
     bool by_detail;   /* phases with their details */
     const char *unit; /* glob or part of a unit's title: only these; NULL */
     /* Of the events of instrumented programs; NULL: there are none. */

@@ -4,6 +4,7 @@
 
 #include "base/json_write.h"
 #include "output/write_labels.h"
+#include "output/write_machine.h"
 #include "output/write_macros.h"
 #include "output/write_report.h"
 #include "output/write_spans.h"
@@ -84,6 +85,8 @@ static void put_session(struct json_writer *json, const struct report *report)
     json_member_u64(json, "peak_threads", report->peak_threads);
     put_ns(json, "serial_tail_s", report->tail_ns);
     put_ns(json, "handler_s", report->handler_ns);
+    put_seconds(json, "cpu_busy_mean", report->cpu_busy_mean);
+    put_seconds(json, "loadavg_mean", report->loadavg_mean);
     json_put_end(json);
 }
 
@@ -341,39 +344,6 @@ static void put_processes(struct json_writer *json, const struct report *report)
     json_put_end(json);
 }
 
-static void put_number(struct json_writer *json, const char *key, double value)
-{
-    if (isfinite(value))
-        json_member_double(json, key, value);
-    else
-        json_member_null(json, key);
-}
-
-static void put_timeline(struct json_writer *json, const struct report *report)
-{
-    json_member_array(json, "timeline");
-    array_each(&report->timeline, row)
-    {
-        json_put_object(json);
-        put_seconds(json, "t_s", (double)row->t_ns / 1e9);
-        put_number(json, "running", row->running);
-        put_number(json, "waiting", row->waiting);
-        put_number(json, "inactive", row->inactive);
-        put_number(json, "threads_busy", row->threads_busy);
-        put_number(json, "processes", row->processes);
-        put_number(json, "threads", row->threads);
-        put_number(json, "tree_busy", row->tree_busy);
-        put_number(json, "cpu_busy", row->cpu_busy);
-        put_number(json, "load1", row->load1);
-        put_number(json, "psi_cpu", row->psi_cpu);
-        put_number(json, "psi_io", row->psi_io);
-        put_number(json, "psi_mem", row->psi_mem);
-        put_number(json, "rss_bytes", row->rss_bytes);
-        json_put_end(json);
-    }
-    json_put_end(json);
-}
-
 static void put_findings(struct json_writer *json, const struct report *report)
 {
     json_member_array(json, "findings");
@@ -414,7 +384,7 @@ int write_report_json(const struct report *report, const struct report_view *vie
     write_labels_json(&json, report, view);
     put_threads(&json, report);
     put_processes(&json, report);
-    put_timeline(&json, report);
+    write_machine_json(&json, report, view);
     if (view->by_span)
         write_spans_json(&json, report, view);
     put_findings(&json, report);

@@ -3,7 +3,9 @@
 
 #include "base/units.h"
 #include "output/write_labels.h"
+#include "output/write_machine.h"
 #include "output/write_report.h"
+#include "output/write_spans.h"
 
 static void fact(struct table *table, const char *name, const char *value)
 {
@@ -31,6 +33,16 @@ static int write_facts(const struct report *report, struct strbuf *out)
     strbuf_clear(&text);
     strbuf_addf(&text, "%s of %u", unit_cores(report->cores_used).text, report->session.cores);
     fact(&table, "cores used", strbuf_text(&text));
+    if (report->peak_threads > 0) {
+        strbuf_clear(&text);
+        strbuf_addf(&text, "%u", report->peak_threads);
+        fact(&table, "peak threads", strbuf_text(&text));
+        fact(&table, "serial tail", unit_seconds(report_seconds(report->tail_ns)).text);
+    }
+    if (!isnan(report->cpu_busy_mean))
+        fact(&table, "machine busy", unit_cores(report->cpu_busy_mean).text);
+    if (report->memory_peak.anon_bytes != PROFILE_UNKNOWN)
+        fact(&table, "memory peak", unit_bytes((double)report->memory_peak.anon_bytes).text);
     fact(&table, "coverage", unit_percent(cov->ratio).text);
     strbuf_clear(&text);
     strbuf_addf(&text, "%s of %s", unit_seconds(report_seconds(cov->sampled_span_ns)).text,
@@ -173,6 +185,10 @@ int write_report_markdown(const struct report *report, const struct report_view 
         rc = write_roles(&rows, out);
     if (rc == LAM_OK && view->by_unit && report->units.count > 0 && !report_is_of_events(report))
         rc = write_units(report, &rows, out);
+    if (rc == LAM_OK && view->by_span)
+        rc = write_spans(report, view, NULL, out);
+    if (rc == LAM_OK && view->by_memory)
+        rc = write_memory(report, view, NULL, out);
     if (rc == LAM_OK && labels_are_shown(view))
         rc = write_labels_markdown(report, view, out);
     if (!view->unit)

@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "output/write_labels.h"
+#include "output/write_machine.h"
 #include "output/write_macros.h"
 #include "output/write_report.h"
 #include "output/write_spans.h"
@@ -119,8 +120,14 @@ static void write_time_facts(struct writer *w)
     if (report->peak_threads > 0) {
         strbuf_addf(&text, "%u", report->peak_threads);
         fact(&facts, "peak threads", STYLE_PLAIN, strbuf_text(&text));
+        fact(&facts, "serial tail", STYLE_PLAIN, unit_seconds(report_seconds(report->tail_ns)).text);
         strbuf_clear(&text);
     }
+    if (!isnan(report->cpu_busy_mean))
+        fact(&facts, "machine busy", STYLE_PLAIN, unit_cores(report->cpu_busy_mean).text);
+    if (report->memory_peak.anon_bytes != PROFILE_UNKNOWN)
+        fact(&facts, "memory peak", STYLE_PLAIN,
+             unit_bytes((double)report->memory_peak.anon_bytes).text);
     strbuf_addf(&text, "%d", session->exit_code);
     if (session->exit_code > 0 || (session->exit_code < 0 && has_account))
         fact(&facts, "exit code", STYLE_RED, session->exit_code < 0 ? "unknown" : strbuf_text(&text));
@@ -560,7 +567,9 @@ int write_report_text(const struct report *report, const struct report_view *vie
     if (rc == LAM_OK && !report_is_of_events(report))
         rc = write_account(&w);
     if (rc == LAM_OK && view->by_span)
-        rc = write_spans_text(report, view, term, out);
+        rc = write_spans(report, view, term, out);
+    if (rc == LAM_OK && view->by_memory)
+        rc = write_memory(report, view, term, out);
     if (rc == LAM_OK && labels_are_shown(view))
         rc = write_labels_text(report, view, term, out);
     if (!view->unit)

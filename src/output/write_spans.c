@@ -70,11 +70,12 @@ static void span_cells(struct table *table, const struct report *report,
     table_cell(table, unit_count(span->samples).text);
 }
 
-int write_spans_text(const struct report *report, const struct report_view *view,
-                     const struct term *term, struct strbuf *out)
+int write_spans(const struct report *report, const struct report_view *view,
+                const struct term *term, struct strbuf *out)
 {
     static const char *const columns[] = {"unit", "thread", "phase",  "from",
                                           "for",  "CPU",    "samples"};
+    static const char heading[] = "Longest stretches of one thread in one phase";
     struct longest longest = {0};
     int rc = choose(report, view, &longest);
     if (rc < 0 || longest.count == 0) {
@@ -87,13 +88,16 @@ int write_spans_text(const struct report *report, const struct report_view *view
     size_t shown = 0;
     for (; shown < longest.count && (view->top == 0 || shown < view->top); shown++)
         span_cells(&table, report, longest.items[shown]);
-    strbuf_add_char(out, '\n');
-    style_add(out, term, STYLE_BOLD, "Longest stretches of one thread in one phase");
-    strbuf_add_char(out, '\n');
-    rc = table_print(&table, term, out);
+    strbuf_add(out, term ? "\n" : "\n## ");
+    if (term)
+        style_add(out, term, STYLE_BOLD, heading);
+    else
+        strbuf_add(out, heading);
+    strbuf_add(out, term ? "\n" : "\n\n");
+    rc = term ? table_print(&table, term, out) : table_print_markdown(&table, out);
     if (longest.count > shown)
-        strbuf_addf(out, "  and %s more (--top 0 shows all)\n",
-                    unit_count(longest.count - shown).text);
+        strbuf_addf(out, "%sand %s more%s\n", term ? "  " : "\n",
+                    unit_count(longest.count - shown).text, term ? " (--top 0 shows all)" : "");
     table_free(&table);
     array_free(&longest);
     return rc;

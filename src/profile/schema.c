@@ -88,9 +88,9 @@ static const struct schema_column session_columns[] = {
     COUNT(TABLE, 1, "samples_without_symbols", "see coverage"),
     COUNT(TABLE, 1, "truncated_stacks", "see coverage"),
     COUNT(TABLE, 1, "units_unseen", "see coverage"),
-    NUMBER(TABLE, 5, "cpu_busy_mean", "",
+    NUMBER(BOTH, 2, "cpu_busy_mean", "",
            "processors of the machine that were busy, mean over the run"),
-    NUMBER(TABLE, 5, "loadavg_mean", "", "mean of load1"),
+    NUMBER(BOTH, 2, "loadavg_mean", "", "mean of load1"),
     TEXT(TABLE, 5, "machine_id", "of the machine, hashed"),
     TEXT(TABLE, 5, "client", "who sent it"),
     COUNT(TABLE, 5, "schema", "version of these tables"),
@@ -144,20 +144,20 @@ static const struct schema_column coverage_columns[] = {
 
 static const struct schema_column machine_columns[] = {
     RUN_ID,
-    TEXT(TABLE, 5, "machine_id", "hashed"),
-    TEXT(TABLE, 5, "cpu_model", "as the processor calls itself"),
-    COUNT(TABLE, 5, "cores", "processors"),
-    BYTES(TABLE, 5, "mem_bytes", "memory"),
-    TEXT(TABLE, 5, "kernel", "version"),
-    TEXT(TABLE, 5, "os", "distribution"),
-    TEXT(TABLE, 5, "arch", "x86_64, aarch64"),
-    TEXT(TABLE, 5, "virt", "what it runs in; none"),
+    TEXT(BOTH, 2, "machine_id", "hashed"),
+    TEXT(BOTH, 2, "cpu_model", "as the processor calls itself"),
+    COUNT(BOTH, 2, "cores", "processors that the command could use"),
+    BYTES(BOTH, 2, "mem_bytes", "memory"),
+    TEXT(BOTH, 2, "kernel", "version"),
+    TEXT(BOTH, 2, "os", "distribution"),
+    TEXT(BOTH, 2, "arch", "x86_64, aarch64"),
+    TEXT(BOTH, 2, "virt", "what it runs in: kvm, docker, ...; none"),
 };
 
 static const struct schema_column environment_columns[] = {
     RUN_ID,
-    TEXT(TABLE, 5, "key", "a setting that moves compile time"),
-    TEXT(TABLE, 5, "value", "scrubbed of names and paths"),
+    TEXT(BOTH, 2, "key", "a setting that moves compile time"),
+    TEXT(BOTH, 2, "value", "what looks like a secret was removed when it was recorded"),
 };
 
 static const struct schema_column class_columns[] = {
@@ -342,7 +342,32 @@ static const struct schema_column timeline_columns[] = {
            "share of the time since the last row in which something waited for a processor"),
     NUMBER(BOTH, 1, "psi_io", "1", "the same for I/O"),
     NUMBER(BOTH, 1, "psi_mem", "1", "the same for memory"),
-    BYTES(BOTH, 1, "rss_bytes", "resident memory of the command's processes"),
+    BYTES(BOTH, 1, "rss_bytes",
+          "resident memory of the command's processes; shared pages count once for each of them"),
+    BYTES(BOTH, 2, "anon_bytes", "of it, what belongs to no file and is not shared"),
+    BYTES(BOTH, 2, "mem_available_bytes", "what the machine could still give without swapping"),
+};
+
+static const struct schema_column memory_columns[] = {
+    TEXT(JSON, 2, "unit", "that held it; null: a program that is none"),
+    COUNT(JSON, 2, "pid", "of its process"),
+    SECONDS(JSON, 2, "t_s", "time of the poll"),
+    BYTES(JSON, 2, "rss_bytes", "resident; shared pages included"),
+    BYTES(JSON, 2, "anon_bytes", "of it, what belongs to no file and is not shared"),
+};
+
+static const struct schema_column memory_holder_columns[] = {
+    TEXT(JSON, 2, "unit", "that held it; null: a program that is none"),
+    COUNT(JSON, 2, "pid", "of its process"),
+    BYTES(JSON, 2, "rss_bytes", "resident; shared pages included"),
+    BYTES(JSON, 2, "anon_bytes", "of it, what belongs to no file and is not shared"),
+};
+
+static const struct schema_column memory_peak_columns[] = {
+    SECONDS(JSON, 2, "t_s", "of the poll that met most; null: no poll, or one that did not look"),
+    BYTES(JSON, 2, "rss_bytes", "resident, all processes"),
+    BYTES(JSON, 2, "anon_bytes", "of it, what belongs to no file and is not shared"),
+    ROWS(JSON, 2, "holders", "memory_holders", "the processes that lived then, largest first"),
 };
 
 static const struct schema_column thread_columns[] = {
@@ -571,8 +596,13 @@ const struct schema_table schema_tables[] = {
     ROW("unit_deps", "unit that another one waits for", NULL, 1, 4, unit_dep_columns),
     ROW("unit_flags", "flag of a unit", NULL, 1, 4, unit_flag_columns),
     ROW("artifacts", "file that a unit wrote", NULL, 1, 4, artifact_columns),
-    ROW("machines", "recording", NULL, 1, 5, machine_columns),
-    ROW("environments", "setting of a recording", NULL, 1, 5, environment_columns),
+    ROW("machines", "recording", "machine", 0, 2, machine_columns),
+    ROW("environments", "setting of a recording", "settings", 1, 2, environment_columns),
+    ROW("memory_peak", "recording: the time at which its processes held most memory of their own",
+        "memory_peak", 0, 2, memory_peak_columns),
+    ROW("memory_holders", "process that held memory then", NULL, 1, 2, memory_holder_columns),
+    ROW_WHEN("memory", "reading of a process's memory; those that hardly differ are left out",
+             "memory", 1, 2, "--by memory was given", memory_columns),
     ROW("classes", "class of compilations", NULL, 1, 5, class_columns),
 };
 const size_t schema_table_count = sizeof schema_tables / sizeof *schema_tables;

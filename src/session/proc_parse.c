@@ -85,6 +85,18 @@ int proc_parse_stat(const char *text, size_t length, struct proc_stat *stat)
     return LAM_OK;
 }
 
+int proc_parse_statm(const char *text, size_t length, uint64_t *resident, uint64_t *shared)
+{
+    struct scan scan = {text, text + length, false};
+    skip_numbers(&scan, 1); /* size */
+    uint64_t pages = next_number(&scan), of_files = next_number(&scan);
+    if (scan.bad)
+        return LAM_E_CORRUPT;
+    *resident = pages;
+    *shared = of_files < pages ? of_files : pages;
+    return LAM_OK;
+}
+
 int proc_parse_cpu(const char *text, size_t length, struct proc_cpu *cpu)
 {
     if (length < 4 || memcmp(text, "cpu ", 4) != 0)

@@ -25,6 +25,9 @@ struct proc_stat { /* /proc/PID/stat */
 /* The comm stands between the first '(' and the last ')': it may hold blanks, brackets and line breaks of its own. */
 int proc_parse_stat(const char *text, size_t length, struct proc_stat *stat);
 
+/* Pages of /proc/PID/statm: resident, and of them those of files or shared. */
+int proc_parse_statm(const char *text, size_t length, uint64_t *resident, uint64_t *shared);
+
 struct proc_cpu { /* first line of /proc/stat, in clock ticks over all processors */
     uint64_t busy;
     uint64_t idle; /* waiting for a disk is idle */

@@ -148,13 +148,27 @@ static void meminfo(void **state)
     assert_int_equal(proc_parse_meminfo(text, strlen(text), "SwapTotal", &bytes), LAM_E_NOTFOUND);
 }
 
+static void statm_tells_shared_pages_apart(void **unused)
+{
+    (void)unused;
+    uint64_t resident = 7, shared = 7;
+    assert_int_equal(proc_parse_statm("90 50 20 1 0 30 0\n", 18, &resident, &shared), LAM_OK);
+    assert_int_equal(resident, 50);
+    assert_int_equal(shared, 20);
+    assert_int_equal(proc_parse_statm("90 50 70 1\n", 11, &resident, &shared), LAM_OK);
+    assert_int_equal(shared, 50); /* read while it changed */
+    assert_int_equal(proc_parse_statm("90 50", 5, &resident, &shared), LAM_E_CORRUPT);
+    assert_int_equal(proc_parse_statm("", 0, &resident, &shared), LAM_E_CORRUPT);
+    assert_int_equal(proc_parse_statm("a b c", 5, &resident, &shared), LAM_E_CORRUPT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stat_fields),       cmocka_unit_test(inner_pids),
         cmocka_unit_test(stat_cut_anywhere), cmocka_unit_test(long_comm_is_cut),
         cmocka_unit_test(cpu_line),          cmocka_unit_test(load_and_pressure),
-        cmocka_unit_test(meminfo),
+        cmocka_unit_test(meminfo),           cmocka_unit_test(statm_tells_shared_pages_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -190,6 +190,41 @@ static void put_argv(struct json_writer *json, const struct seen_process *seen)
     json_put_end(json);
 }
 
+static void put_memory(struct json_writer *json, const struct memory_series *memory)
+{
+    json_member_array(json, "memory");
+    array_each(&memory->readings, reading)
+    {
+        json_put_array(json);
+        json_put_i64(json, reading->t_ns);
+        json_put_u64(json, reading->rss_bytes);
+        json_put_u64(json, reading->anon_bytes);
+        json_put_end(json);
+    }
+    json_put_end(json);
+}
+
+static void put_memory_peak(struct json_writer *json, const struct memory_peak *peak)
+{
+    if (peak->anon_bytes == 0)
+        return;
+    json_member_object(json, "memory_peak");
+    json_member_i64(json, "t_ns", peak->t_ns);
+    json_member_u64(json, "rss_bytes", peak->rss_bytes);
+    json_member_u64(json, "anon_bytes", peak->anon_bytes);
+    json_member_array(json, "holders");
+    array_each(&peak->holders, holder)
+    {
+        json_put_array(json);
+        json_put_u64(json, holder->member);
+        json_put_u64(json, holder->rss_bytes);
+        json_put_u64(json, holder->anon_bytes);
+        json_put_end(json);
+    }
+    json_put_end(json);
+    json_put_end(json);
+}
+
 static void put_seen_process(struct json_writer *json, const struct session_facts *facts,
                              const struct seen_process *seen)
 {
@@ -215,6 +250,7 @@ static void put_seen_process(struct json_writer *json, const struct session_fact
     json_member_i64(json, "last_ns", seen->last_ns);
     json_member_u64(json, "cpu_ns", seen->cpu_ns);
     json_member_u64(json, "peak_rss_bytes", seen->peak_rss_bytes);
+    put_memory(json, &seen->memory);
     if (facts->has_end && seen->is_alive && seen->threads)
         json_member_bool(json, "running", true);
     json_put_end(json);
@@ -227,9 +263,9 @@ static void put_number(struct json_writer *json, double value, int decimals)
 
 static void put_timeline(struct json_writer *json, const struct timeline *rows)
 {
-    static const char *const columns[] = {"t_ns",     "processes", "threads", "tree_busy",
-                                          "cpu_busy", "load1",     "psi_cpu", "psi_io",
-                                          "psi_mem",  "rss_bytes"};
+    static const char *const columns[] = {
+        "t_ns",    "processes", "threads", "tree_busy", "cpu_busy",   "load1",
+        "psi_cpu", "psi_io",    "psi_mem", "rss_bytes", "anon_bytes", "mem_available_bytes"};
     json_member_object(json, "timeline");
     put_strings(json, "columns", columns, sizeof columns / sizeof *columns);
     json_member_array(json, "rows");
@@ -247,6 +283,8 @@ static void put_timeline(struct json_writer *json, const struct timeline *rows)
         put_number(json, row->psi_io, 4);
         put_number(json, row->psi_mem, 4);
         put_number(json, row->rss_bytes, 0);
+        put_number(json, row->anon_bytes, 0);
+        put_number(json, row->mem_available_bytes, 0);
         json_put_end(json);
     }
     json_put_end(json);
@@ -269,6 +307,7 @@ static void put_poll(struct json_writer *json, const struct session_facts *facts
         put_seen_process(json, facts, seen);
     }
     json_put_end(json);
+    put_memory_peak(json, tree_poll_memory_peak(facts->poll));
     put_timeline(json, tree_poll_rows(facts->poll));
 }
 

@@ -27,10 +27,10 @@ enum {
         64, /* strangers are looked at again so often: their number may have gone to one of ours */
 };
 
-enum { FILE_STAT, FILE_LOAD, FILE_PSI_CPU, FILE_PSI_IO, FILE_PSI_MEM, FILE_COUNT };
+enum { FILE_STAT, FILE_LOAD, FILE_PSI_CPU, FILE_PSI_IO, FILE_PSI_MEM, FILE_MEMINFO, FILE_COUNT };
 static const char *const file_names[FILE_COUNT] = {
     "/proc/stat",        "/proc/loadavg",         "/proc/pressure/cpu",
-    "/proc/pressure/io", "/proc/pressure/memory",
+    "/proc/pressure/io", "/proc/pressure/memory", "/proc/meminfo",
 };
 
 /* What is known of a number under /proc. Kept as one word in a map: the pass it was last met in, and whose it is. */
@@ -61,6 +61,7 @@ struct tree_poll {
     LAM_ARRAY(struct candidate) candidates;
     struct seen_list seen;
     struct timeline rows;
+    struct memory_peak peak;
     size_t alive;
     double tree_cpu_ns; /* used by the tree since the last row, as far as seen */
     struct proc_cpu cpu;
@@ -126,11 +127,13 @@ void tree_poll_close(struct tree_poll **out)
     array_each(&poll->seen, it)
     {
         array_free(&it->names);
+        memory_series_free(&it->memory);
         mem_free(it->exe);
         mem_free(it->argv);
     }
     array_free(&poll->seen);
     array_free(&poll->rows);
+    array_free(&poll->peak.holders);
     array_free(&poll->candidates);
     array_free(&poll->pids);
     array_free(&poll->last_pids);
@@ -203,6 +206,23 @@ static void note_inner_pid(const struct tree_poll *poll, struct seen_process *se
         (void)proc_parse_inner_pid(text, (size_t)length, &seen->inner_pid);
 }
 
+/* One that is gone meanwhile keeps what was read before. */
+static void note_memory(const struct tree_poll *poll, struct seen_process *seen, uint64_t rss_pages,
+                        int64_t now_ns)
+{
+    char text[256];
+    uint64_t resident, shared, most = UINT64_MAX / poll->page_bytes;
+    seen->rss_bytes = rss_pages > most ? 0 : rss_pages * poll->page_bytes;
+    if (seen->rss_bytes > seen->peak_rss_bytes)
+        seen->peak_rss_bytes = seen->rss_bytes;
+    ssize_t length = read_proc(seen->pid, "statm", text, sizeof text);
+    if (length > 0 && proc_parse_statm(text, (size_t)length, &resident, &shared) == LAM_OK)
+        seen->anon_bytes = resident - shared > most ? 0 : (resident - shared) * poll->page_bytes;
+    /* Out of memory: a reading less. */
+    (void)memory_series_add(&seen->memory,
+                            (struct memory_reading){now_ns, seen->rss_bytes, seen->anon_bytes});
+}
+
 static void note_stat(struct tree_poll *poll, struct seen_process *seen,
                       const struct proc_stat *stat, int64_t now_ns)
 {
@@ -213,13 +233,10 @@ static void note_stat(struct tree_poll *poll, struct seen_process *seen,
         if (renamed || seen->looks < 2)
             note_program(seen);
         seen->threads = stat->threads > UINT32_MAX ? UINT32_MAX : (uint32_t)stat->threads;
-        seen->rss_bytes =
-            stat->rss_pages > UINT64_MAX / poll->page_bytes ? 0 : stat->rss_pages * poll->page_bytes;
-        if (seen->rss_bytes > seen->peak_rss_bytes)
-            seen->peak_rss_bytes = seen->rss_bytes;
+        note_memory(poll, seen, stat->rss_pages, now_ns);
     } else { /* ended, and its parent has not waited yet */
         seen->threads = 0;
-        seen->rss_bytes = 0;
+        seen->rss_bytes = seen->anon_bytes = 0;
     }
     uint64_t cpu_ns = (stat->user_ticks + stat->sys_ticks) * poll->tick_ns;
     if (cpu_ns > seen->cpu_ns) {
@@ -342,10 +359,28 @@ static void scan_processes(struct tree_poll *poll, int64_t now_ns)
     forget_the_dead(poll);
 }
 
+/* Out of memory: the list is short, and the sums are right. */
+static void note_peak(struct tree_poll *poll, int64_t t_ns, uint64_t rss_bytes, uint64_t anon_bytes)
+{
+    poll->peak.t_ns = t_ns;
+    poll->peak.rss_bytes = rss_bytes;
+    poll->peak.anon_bytes = anon_bytes;
+    array_clear(&poll->peak.holders);
+    array_each(&poll->last_pids, pid)
+    {
+        uint32_t member = unpack(map_get_or(&poll->known, *pid, 0)).member;
+        if (!member || poll->seen.items[member - 1].rss_bytes == 0)
+            continue;
+        const struct seen_process *seen = &poll->seen.items[member - 1];
+        struct memory_holder holder = {member - 1, seen->rss_bytes, seen->anon_bytes};
+        (void)array_push(&poll->peak.holders, holder);
+    }
+}
+
 /* Adds up the living. */
 static void sum_tree(struct tree_poll *poll, struct timeline_row *row)
 {
-    uint64_t threads = 0, rss = 0;
+    uint64_t threads = 0, rss = 0, anon = 0;
     poll->alive = 0;
     array_each(&poll->last_pids, pid)
     {
@@ -356,10 +391,14 @@ static void sum_tree(struct tree_poll *poll, struct timeline_row *row)
         poll->alive += seen->threads > 0;
         threads += seen->threads;
         rss += seen->rss_bytes;
+        anon += seen->anon_bytes;
     }
+    if (anon > poll->peak.anon_bytes)
+        note_peak(poll, row->t_ns, rss, anon);
     row->processes = (double)poll->alive;
     row->threads = (double)threads;
     row->rss_bytes = (double)rss;
+    row->anon_bytes = (double)anon;
     row->tree_busy = row->span_ns ? poll->tree_cpu_ns / (double)row->span_ns : NAN;
     poll->tree_cpu_ns = 0;
 }
@@ -373,6 +412,7 @@ static void read_machine(struct tree_poll *poll, struct timeline_row *row)
 {
     char text[4096];
     struct proc_cpu cpu;
+    uint64_t available;
     ssize_t length = read_again(poll->files[FILE_STAT], text, sizeof text);
     row->cpu_busy = NAN;
     if (length > 0 && proc_parse_cpu(text, (size_t)length, &cpu) >= 0) {
@@ -386,6 +426,10 @@ static void read_machine(struct tree_poll *poll, struct timeline_row *row)
     length = read_again(poll->files[FILE_LOAD], text, sizeof text);
     if (length <= 0 || proc_parse_load(text, (size_t)length, &row->load1) < 0)
         row->load1 = NAN;
+    length = read_again(poll->files[FILE_MEMINFO], text, sizeof text);
+    bool has_available =
+        length > 0 && proc_parse_meminfo(text, (size_t)length, "MemAvailable", &available) >= 0;
+    row->mem_available_bytes = has_available ? (double)available : NAN;
     double *shares[] = {&row->psi_cpu, &row->psi_io, &row->psi_mem};
     for (int i = 0; i < 3; i++) {
         uint64_t total_us;
@@ -422,6 +466,8 @@ static void halve_rows(struct tree_poll *poll)
         row.psi_io = blend(a->psi_io, a->span_ns, b->psi_io, b->span_ns);
         row.psi_mem = blend(a->psi_mem, a->span_ns, b->psi_mem, b->span_ns);
         row.rss_bytes = fmax(a->rss_bytes, b->rss_bytes);
+        row.anon_bytes = fmax(a->anon_bytes, b->anon_bytes);
+        row.mem_available_bytes = fmin(a->mem_available_bytes, b->mem_available_bytes);
         poll->rows.items[out++] = row;
     }
     poll->rows.count = out;
@@ -477,6 +523,11 @@ const struct seen_list *tree_poll_seen(const struct tree_poll *poll)
 const struct timeline *tree_poll_rows(const struct tree_poll *poll)
 {
     return &poll->rows;
+}
+
+const struct memory_peak *tree_poll_memory_peak(const struct tree_poll *poll)
+{
+    return &poll->peak;
 }
 
 struct poll_cost tree_poll_cost(const struct tree_poll *poll)

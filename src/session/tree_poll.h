@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "session/proc_parse.h"
+#include "session/tree_memory.h"
 
 struct seen_name {
     uint8_t bytes;
@@ -29,6 +30,8 @@ struct seen_process {
     int64_t first_ns, last_ns; /* since the session's start */
     uint64_t cpu_ns;
     uint64_t rss_bytes, peak_rss_bytes;
+    uint64_t anon_bytes;
+    struct memory_series memory;
     uint32_t threads;
     uint32_t looks;
     bool is_alive;
@@ -37,11 +40,12 @@ struct seen_process {
 struct timeline_row { /* NaN: could not be read */
     int64_t t_ns;
     uint64_t span_ns; /* since the row before */
-    double processes, threads, rss_bytes;
+    double processes, threads, rss_bytes, anon_bytes;
     double tree_busy; /* processors that the tree kept busy */
     double cpu_busy;  /* ... that the whole machine did */
     double load1;
     double psi_cpu, psi_io, psi_mem;
+    double mem_available_bytes; /* of the machine */
 };
 
 struct tree_poll;
@@ -64,6 +68,8 @@ struct seen_list LAM_ARRAY_BODY(struct seen_process);
 struct timeline LAM_ARRAY_BODY(struct timeline_row);
 const struct seen_list *tree_poll_seen(const struct tree_poll *poll); /* in order of the first look */
 const struct timeline *tree_poll_rows(const struct tree_poll *poll);
+/* When the tree held most memory of its own; holders' members are indices in tree_poll_seen(). */
+const struct memory_peak *tree_poll_memory_peak(const struct tree_poll *poll);
 
 struct poll_cost {
     uint64_t passes;
