@@ -17,6 +17,7 @@ int cmd_aggregate(int argc, char **argv);
 int cmd_view(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_page(int argc, char **argv);
 int cmd_selftest(int argc, char **argv);
 
 #endif

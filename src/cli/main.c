@@ -15,6 +15,7 @@ static const struct lam_command commands[] = {
     {"aggregate", "say how much many runs of the same work vary", cmd_aggregate},
     {"view", "print the samples, waits and processes of a recording", cmd_view},
     {"export", "write it in the format of another tool", cmd_export},
+    {"page", "write it as one HTML file to look at in a browser", cmd_page},
     {"probe", "break a recording down to the stacks that no marker claims", cmd_probe},
     {"doctor", "say what this machine allows, and how to get more", cmd_doctor},
     {"selftest", "record programs whose times are known, and compare", cmd_selftest},

@@ -1,0 +1,199 @@
+#include "output/write_page.h"
+
+#include <string.h>
+
+#include "base/deflate64.h"
+#include "base/memory.h"
+#include "output/page_columns.h"
+#include "output/page_report.h"
+#include "output/page_template.h"
+#include "output/write_report.h"
+
+enum { PAGE_DATA_VERSION = 1 };
+
+/* One recording on its way into the page. */
+struct page_work {
+    const struct report *report;
+    const struct page_options *options;
+    struct page_columns columns;
+    struct strbuf members; /* of the header, taken over from the report */
+    struct strbuf header, sections;
+};
+
+/* ---- what the report says ---- */
+
+static void take_member(void *ctx, const char *key, const char *json, size_t length)
+{
+    struct page_work *work = ctx;
+    if (strcmp(key, "format") == 0 || strcmp(key, "version") == 0)
+        return;
+    strbuf_addf(&work->members, "\"%s\":", key);
+    strbuf_add_bytes(&work->members, json, length);
+    strbuf_add_char(&work->members, ',');
+}
+
+static int take_report(struct page_work *work, struct lam_error *err)
+{
+    struct report_view view = {
+        .by_unit = true, .by_phase = true, .by_label = true, .labels = work->options->labels};
+    struct strbuf text = {0};
+    struct byteout *out = mem_alloc(sizeof *out);
+    if (!out)
+        return lam_error_set(err, LAM_E_NOMEM, "page: out of memory");
+    byteout_init_strbuf(out, &text);
+    int rc = write_report_json(work->report, &view, out, err);
+    mem_free(out);
+    if (rc == LAM_OK)
+        rc = page_report_tables(&work->columns, strbuf_text(&text), text.length, take_member, work,
+                                err);
+    strbuf_free(&text);
+    return rc;
+}
+
+static int64_t row_or_null(uint32_t row)
+{
+    return row == REPORT_NO_UNIT ? PAGE_NULL : (int64_t)row;
+}
+
+static struct page_column *row_column(struct page_work *work, const char *table, const char *name,
+                                      const char *of)
+{
+    struct page_column *column =
+        page_column(&work->columns, page_table(&work->columns, table), name, PAGE_ROW);
+    if (column)
+        column->of = of;
+    return column;
+}
+
+/* Which row of one table is meant by another: the report says it by names and process ids alone. */
+static void add_rows(struct page_work *work)
+{
+    const struct report *report = work->report;
+    struct page_columns *data = &work->columns;
+    struct page_column *of_unit = row_column(work, "units", "process", "processes"),
+                       *of_process = row_column(work, "processes", "unit_row", "units"),
+                       *parent = row_column(work, "processes", "parent", "processes"),
+                       *of_thread = row_column(work, "threads", "process", "processes");
+    array_each(&report->units, unit) page_int(data, of_unit, unit->process);
+    array_each(&report->processes, process)
+    {
+        page_int(data, of_process, row_or_null(process->unit));
+        page_int(data, parent, row_or_null(process->parent));
+    }
+    array_each(&report->threads, thread) page_int(data, of_thread, thread->process);
+}
+
+/* ---- the header ---- */
+
+static void put_phases(const struct page_work *work, struct json_writer *json)
+{
+    const struct classifier *cls = work->report->cls;
+    json_member_array(json, "segments");
+    for (size_t i = 0; i < SEGMENT_COUNT; i++)
+        json_put_str(json, phase_segment_name((enum phase_segment)i));
+    json_put_end(json);
+    json_member_array(json, "phases");
+    for (uint32_t i = 0; i < classifier_phase_count(cls); i++) {
+        struct phase_bucket phase = classifier_phase(cls, i);
+        json_put_object(json);
+        json_member_u64(json, "segment", phase.segment);
+        json_member_str(json, "name", phase.phase_name);
+        json_put_end(json);
+    }
+    json_put_end(json);
+    json_member_array(json, "roles");
+    for (size_t i = 0; i < ROLE_COUNT; i++)
+        json_put_str(json, thread_role_name((enum thread_role)i));
+    json_put_end(json);
+}
+
+static int write_header(struct page_work *work, struct lam_error *err)
+{
+    const struct page_options *options = work->options;
+    struct strbuf own = {0};
+    struct byteout *out = mem_alloc(sizeof *out);
+    if (!out)
+        return lam_error_set(err, LAM_E_NOMEM, "page: out of memory");
+    struct json_writer json;
+    byteout_init_strbuf(out, &own);
+    json_writer_init(&json, out, 0);
+    json_put_object(&json);
+    json_member_str(&json, "format", "lamella-page");
+    json_member_u64(&json, "version", PAGE_DATA_VERSION);
+    json_member_str(&json, "name", options->redacts ? NULL : options->name);
+    json_member_u64(&json, "set", options->set);
+    json_member_bool(&json, "redacted", options->redacts);
+    put_phases(work, &json);
+    page_columns_describe(&work->columns, &json);
+    json_put_end(&json);
+    int rc = json_writer_finish(&json, "page", err);
+    mem_free(out);
+    /* What the report gave goes between the brace and our own members. */
+    strbuf_add_char(&work->header, '{');
+    strbuf_add_bytes(&work->header, strbuf_text(&work->members), work->members.length);
+    strbuf_add(&work->header, rc == LAM_OK ? strbuf_text(&own) + 1 : NULL);
+    strbuf_free(&own);
+    if (rc == LAM_OK && (!strbuf_ok(&work->header) || !strbuf_ok(&work->members)))
+        rc = lam_error_set(err, LAM_E_NOMEM, "page: out of memory");
+    return rc;
+}
+
+/* ---- the element ---- */
+
+static int write_element(struct page_work *work, struct byteout *out, struct lam_error *err)
+{
+    unsigned char size[4];
+    for (unsigned i = 0; i < 4; i++)
+        size[i] = (unsigned char)(work->header.length >> 8 * i);
+    struct deflate64 *stream;
+    byteout_text(out, "<script type=\"application/octet-stream\" data-lamella=\"recording\">");
+    int rc = deflate64_open(&stream, out, err);
+    if (rc < 0)
+        return rc;
+    rc = deflate64_write(stream, size, sizeof size);
+    if (rc == LAM_OK)
+        rc = deflate64_write(stream, strbuf_text(&work->header), work->header.length);
+    if (rc == LAM_OK)
+        rc = deflate64_write(stream, strbuf_text(&work->sections), work->sections.length);
+    if (rc == LAM_OK)
+        rc = deflate64_finish(stream);
+    deflate64_close(&stream);
+    byteout_text(out, "</script>\n");
+    return rc < 0 ? lam_error_set(err, rc, "page: %s", lam_code_text(rc)) : LAM_OK;
+}
+
+int write_page_recording(const struct report *report, const struct page_options *options,
+                         struct byteout *out, struct lam_error *err)
+{
+    struct page_work work = {.report = report, .options = options};
+    int rc = take_report(&work, err);
+    if (rc == LAM_OK) {
+        add_rows(&work);
+        rc = page_columns_encode(&work.columns, &work.sections, err);
+    }
+    if (rc == LAM_OK)
+        rc = write_header(&work, err);
+    if (rc == LAM_OK)
+        rc = write_element(&work, out, err);
+    strbuf_free(&work.members);
+    strbuf_free(&work.header);
+    strbuf_free(&work.sections);
+    page_columns_free(&work.columns);
+    return rc;
+}
+
+int write_page_begin(struct byteout *out, struct lam_error *err)
+{
+    if (!lam_page_template.head)
+        return lam_error_set(
+            err, LAM_E_UNSUPPORTED,
+            "this lamella was built without the page: it takes Node.js and script/setup "
+            "before the build is configured");
+    byteout_write(out, lam_page_template.head, lam_page_template.head_bytes);
+    return LAM_OK;
+}
+
+void write_page_end(struct byteout *out)
+{
+    byteout_write(out, lam_page_template.tail, lam_page_template.tail_bytes);
+}

@@ -1,0 +1,26 @@
+/* The page: one HTML file with the data of one or more recordings in it (docs/page-data.md).
+ *
+ *     rc = write_page_begin(out, err);
+ *     for each: rc = write_page_recording(report, &options, out, err);
+ *     write_page_end(out);                                               */
+#ifndef LAMELLA_OUTPUT_WRITE_PAGE_H
+#define LAMELLA_OUTPUT_WRITE_PAGE_H
+
+#include "analysis/label_totals.h"
+#include "analysis/report.h"
+#include "base/byteout.h"
+
+struct page_options {
+    const char *name;            /* of the recording, for people */
+    unsigned set;                /* 0; 1: what is compared with */
+    bool redacts;                /* no arguments, no directories, no host, no command lines */
+    const struct labels *labels; /* of events; NULL */
+};
+
+/* LAM_E_UNSUPPORTED when this lamella was built without the page. */
+int write_page_begin(struct byteout *out, struct lam_error *err);
+int write_page_recording(const struct report *report, const struct page_options *options,
+                         struct byteout *out, struct lam_error *err);
+void write_page_end(struct byteout *out);
+
+#endif
