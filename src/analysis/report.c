@@ -49,6 +49,7 @@ void report_close(struct report **out)
     array_free(&report->findings);
     array_free(&report->spans);
     array_free(&report->timeline);
+    build_graph_free(&report->graph);
     array_free(&report->cargo_unseen);
     if (report->cargo)
         cargo_record_free(report->cargo);
@@ -472,6 +473,7 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
         return rc;
     count_sample(state, thread, own->sample_cell, sample);
     count_stack(state, sample, stack);
+    state->report.cells.items[own->sample_cell].last_ns = sample->at_ns;
     if (!state->has_sample || sample->at_ns > state->last_sample_ns)
         state->last_sample_ns = sample->at_ns;
     state->has_sample = true;

@@ -10,6 +10,7 @@
 #ifndef LAMELLA_ANALYSIS_REPORT_H
 #define LAMELLA_ANALYSIS_REPORT_H
 
+#include "analysis/build_graph.h"
 #include "analysis/stack_states.h"
 #include "base/arena.h"
 #include "base/array.h"
@@ -93,6 +94,7 @@ struct report_cell {
     uint32_t bucket; /* classifier_bucket() */
     enum thread_role role;
     const char *cgu; /* NULL */
+    int64_t last_ns; /* of its last sample */
     struct report_amount amount;
 };
 
@@ -198,6 +200,7 @@ struct report {
     struct report_machine machine;
     LAM_ARRAY(struct report_setting) settings; /* flags and variables that move compile time */
     double cpu_busy_mean, loadavg_mean;        /* over the timeline; NaN */
+    struct build_graph graph;                  /* of the units; after report_finish() */
     struct report_coverage coverage;
     struct report_amount total;
     uint32_t peak_threads;

@@ -155,6 +155,8 @@ int report_finish(struct report *report, struct lam_error *err)
         rc = cargo_join(report);
     array_sort(&report->cells, compare_cells);
     if (rc == LAM_OK)
+        rc = build_graph_make(report);
+    if (rc == LAM_OK)
         rc = report_find(report);
     return rc < 0 ? lam_error_set(err, rc, "report: %s", lam_code_text(rc)) : LAM_OK;
 }

@@ -53,6 +53,7 @@ static const struct command_option as_options[] = {
 struct link_reader {
     struct arena *arena;
     struct unit *unit;
+    LAM_ARRAY(const char *) inputs;
     bool is_info, is_shared, is_relocatable;
 };
 
@@ -61,6 +62,8 @@ static int link_argument(void *ctx, int field, const char *value)
     struct link_reader *reader = ctx;
     struct unit *unit = reader->unit;
     const char **text = field == 0 ? &unit->source : field == LINK_OUTPUT ? &unit->output : NULL;
+    if (field == 0 && array_push(&reader->inputs, value) < 0)
+        return LAM_E_NOMEM;
     if (text && (field != 0 || unit->kind == UNIT_ASSEMBLE || !*text)) {
         *text = arena_strdup(reader->arena, value);
         return *text ? LAM_OK : LAM_E_NOMEM;
@@ -79,7 +82,14 @@ static int walk(const struct unit_command *command, const struct command_option 
     if (rc == LAM_OK)
         rc = command_walk(&args, 1, table, link_argument, reader);
     array_free(&args);
-    return rc;
+    size_t count = reader->inputs.count;
+    const char **inputs = arena_array(reader->arena, count, sizeof *inputs);
+    if (inputs && count > 0)
+        memcpy(inputs, reader->inputs.items, count * sizeof *inputs);
+    array_free(&reader->inputs);
+    reader->unit->inputs = inputs;
+    reader->unit->input_count = inputs ? count : 0;
+    return rc == LAM_OK && !inputs ? LAM_E_NOMEM : rc;
 }
 
 int unit_from_as(const struct unit_command *command, struct arena *arena, struct unit *unit)

@@ -17,6 +17,7 @@ enum rustc_field {
     RUSTC_OUTPUT,
     RUSTC_OPTIMIZE,
     RUSTC_DEBUG,
+    RUSTC_EXTERN,
     RUSTC_INFO, /* the run only tells something */
 };
 
@@ -58,7 +59,7 @@ static const struct command_option rustc_options[] = {
     {"--forbid", VALUE_EITHER, 0},
     {"--cap-lints", VALUE_EITHER, 0},
     {"-Z", VALUE_EITHER, 0},
-    {"--extern", VALUE_EITHER, 0},
+    {"--extern", VALUE_EITHER, RUSTC_EXTERN},
     {"--sysroot", VALUE_EITHER, 0},
     {"--error-format", VALUE_EITHER, 0},
     {"--json", VALUE_EITHER, 0},
@@ -89,6 +90,7 @@ struct rustc_reader {
     struct arena *arena;
     struct unit *unit;
     const char *emit;
+    LAM_ARRAY(const char *) externs;
     bool is_probe; /* --print and the like */
     bool is_test;
     bool has_output_file;
@@ -141,6 +143,16 @@ static bool is_harmless_print(const char *what)
     return strncmp(what, "native-static-libs", 18) == 0 || strncmp(what, "link-args", 9) == 0;
 }
 
+/* [OPTIONS:]NAME[=PATH]; the path may come twice, as .rlib and .rmeta. */
+static int read_extern(struct rustc_reader *reader, const char *value)
+{
+    const char *path = strchr(value, '=');
+    const char *colon = strchr(value, ':');
+    if (path)
+        return array_push(&reader->externs, path + 1);
+    return array_push(&reader->externs, colon ? colon + 1 : value);
+}
+
 static int rustc_argument(void *ctx, int field, const char *value)
 {
     struct rustc_reader *reader = ctx;
@@ -173,6 +185,8 @@ static int rustc_argument(void *ctx, int field, const char *value)
     case RUSTC_OUTPUT:
         reader->has_output_file = true;
         return set_text(reader, &unit->output, value);
+    case RUSTC_EXTERN:
+        return read_extern(reader, value);
     case RUSTC_OPTIMIZE:
         return set_text(reader, &unit->opt_level, "3");
     case RUSTC_DEBUG:
@@ -237,6 +251,19 @@ static int rustc_package(struct rustc_reader *reader, const struct unit_command 
     return rc;
 }
 
+static int keep_externs(struct rustc_reader *reader)
+{
+    size_t count = reader->externs.count;
+    const char **inputs = arena_array(reader->arena, count, sizeof *inputs);
+    if (!inputs)
+        return LAM_E_NOMEM;
+    if (count > 0)
+        memcpy(inputs, reader->externs.items, count * sizeof *inputs);
+    reader->unit->inputs = inputs;
+    reader->unit->input_count = count;
+    return LAM_OK;
+}
+
 int unit_from_rustc(const struct unit_command *command, struct arena *arena, struct unit *unit)
 {
     struct command_args args = {0};
@@ -247,12 +274,17 @@ int unit_from_rustc(const struct unit_command *command, struct arena *arena, str
     if (rc == LAM_OK)
         rc = command_walk(&args, first, rustc_options, rustc_argument, &reader);
     array_free(&args);
+    if (rc == LAM_OK)
+        rc = keep_externs(&reader);
+    array_free(&reader.externs);
     if (rc < 0)
         return rc;
     if (reader.is_probe || !unit->source)
         return 0;
     unit->language = "rust";
     unit->mode = rustc_mode(&reader);
+    unit->emits_metadata = reader.emit && list_has(reader.emit, "metadata");
+    unit->emits_link = !reader.emit || list_has(reader.emit, "link");
     if (!unit->crate)
         rc = default_crate_name(&reader);
     if (rc == LAM_OK)

@@ -57,6 +57,12 @@ static const struct {
     {"build_script_*", UNIT_BUILD_SCRIPT, unit_from_build_script},
 };
 
+/* A build tool starts by absolute path what it made itself; the executable's own path has symbolic links resolved. */
+static const char *program_path(const struct unit_command *command, const char *exe)
+{
+    return command->argv[0][0] == '/' ? command->argv[0] : exe;
+}
+
 int unit_from_command(const struct unit_command *command, struct arena *arena, struct unit *unit)
 {
     const char *exe = command->exe && *command->exe ? command->exe
@@ -71,7 +77,8 @@ int unit_from_command(const struct unit_command *command, struct arena *arena, s
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         if (!glob_match(programs[i].program, strlen(programs[i].program), program, length))
             continue;
-        struct unit found = {.kind = programs[i].kind};
+        struct unit found = {
+            .kind = programs[i].kind, .program = program_path(command, exe), .cwd = command->cwd};
         int rc = programs[i].read(command, arena, &found);
         if (rc > 0)
             *unit = found;

@@ -49,6 +49,12 @@ struct unit {
     const char *features; /* sorted as given, with commas */
     const char *source;   /* the file compiled */
     const char *output;   /* file or directory written */
+    const char *program;  /* argv[0], or the executable's path: absolute where one of them is */
+    const char *cwd;      /* paths are relative to it */
+    const char *const *inputs; /* rustc: what --extern names (a path, or a bare crate name); linkers: files in order */
+    size_t input_count;
+    bool emits_metadata; /* --emit has metadata: what depends on it may start before it ends */
+    bool emits_link;     /* --emit has link, or there is no --emit */
 };
 
 struct unit_command {

@@ -37,7 +37,7 @@ static int parse_by(void *target, const char *text, struct lam_error *err)
         {"unit", &view->by_unit},   {"phase", &view->by_phase},   {"role", &view->by_role},
         {"label", &view->by_label}, {"kind", &view->by_kind},     {"argument", &view->by_argument},
         {"path", &view->by_path},   {"thread", &view->by_thread}, {"detail", &view->by_detail},
-        {"span", &view->by_span},   {"memory", &view->by_memory}};
+        {"span", &view->by_span},   {"memory", &view->by_memory}, {"critical", &view->by_critical}};
     enum { COUNT = sizeof names / sizeof *names };
     for (size_t i = 0; i < COUNT; i++)
         *names[i].flag = false;
@@ -47,9 +47,10 @@ static int parse_by(void *target, const char *text, struct lam_error *err)
                (strlen(names[i].name) != length || memcmp(names[i].name, word, length) != 0))
             i++;
         if (i == COUNT)
-            return lam_error_set(err, LAM_E_USAGE,
-                                 "takes unit, phase, detail, role, span, memory, label, kind, "
-                                 "argument, path and thread, separated by commas");
+            return lam_error_set(
+                err, LAM_E_USAGE,
+                "takes unit, phase, detail, role, span, memory, critical, label, kind, "
+                "argument, path and thread, separated by commas");
         *names[i].flag = true;
         word += length + (word[length] == ',');
     }
@@ -154,7 +155,8 @@ int cmd_report(int argc, char **argv)
          .arg_name = "LIST",
          .help =
              "which tables, separated by commas: unit, phase, detail, role, span (when each thread "
-             "was in which phase), memory (who held it when); of events label, kind, argument, "
+             "was in which phase), memory (who held it when), critical (what waited for what); of "
+             "events label, kind, argument, "
              "path, thread, unit "
              "(unit,phase,label)",
          .kind = OPTION_CALL,

@@ -9,6 +9,7 @@ struct report_view {
     uint32_t top;         /* units and processes shown; 0: all */
     double percent_above; /* of phases and units; 0: all */
     bool by_unit, by_phase, by_role;
+    bool by_critical; /* what waited for what */
     bool by_span;     /* when threads were in phases; the report keeps spans */
     bool by_memory;   /* of processes over time */
     bool by_detail;   /* phases with their details */

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/json_write.h"
+#include "output/write_graph.h"
 #include "output/write_labels.h"
 #include "output/write_machine.h"
 #include "output/write_macros.h"
@@ -84,6 +85,8 @@ static void put_session(struct json_writer *json, const struct report *report)
     put_seconds(json, "cores_used", report->cores_used);
     json_member_u64(json, "peak_threads", report->peak_threads);
     put_ns(json, "serial_tail_s", report->tail_ns);
+    put_ns(json, "critical_path_s",
+           report->graph.path.count ? (uint64_t)report->graph.critical_path_ns : PROFILE_UNKNOWN);
     put_ns(json, "handler_s", report->handler_ns);
     put_seconds(json, "cpu_busy_mean", report->cpu_busy_mean);
     put_seconds(json, "loadavg_mean", report->loadavg_mean);
@@ -283,6 +286,7 @@ static void put_unit(struct json_writer *json, const struct report *report, uint
     json_put_end(json);
     put_waits(json, &process->ledger.waits);
     put_cargo_unit(json, report_cargo_unit(report, unit));
+    write_graph_unit_json(json, report, index);
     json_put_end(json);
 }
 
@@ -380,6 +384,7 @@ int write_report_json(const struct report *report, const struct report_view *vie
     json_member_array(&json, "units");
     array_each(&rows.units, index) put_unit(&json, report, *index);
     json_put_end(&json);
+    write_graph_json(&json, report, view);
     rc = write_macros_json(&json, report, view);
     write_labels_json(&json, report, view);
     put_threads(&json, report);

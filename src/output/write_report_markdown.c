@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "output/write_graph.h"
 #include "output/write_labels.h"
 #include "output/write_machine.h"
 #include "output/write_report.h"
@@ -189,6 +190,8 @@ int write_report_markdown(const struct report *report, const struct report_view 
         rc = write_spans(report, view, NULL, out);
     if (rc == LAM_OK && view->by_memory)
         rc = write_memory(report, view, NULL, out);
+    if (rc == LAM_OK && view->by_critical)
+        rc = write_graph_text(report, view, NULL, out);
     if (rc == LAM_OK && labels_are_shown(view))
         rc = write_labels_markdown(report, view, out);
     if (!view->unit)

@@ -71,7 +71,10 @@ static const struct schema_column session_columns[] = {
     SECONDS(JSON, 1, "handler_s",
             "time from entry to exit of the sampling handler, summed over threads; by the clock, "
             "so that waiting for a processor in it counts"),
-    SECONDS(TABLE, 4, "critical_path_s", "the longest chain of units that had to wait for each other"),
+    SECONDS(
+        BOTH, 1, "critical_path_s",
+        "the longest chain of units that had to wait for each other, its parts added up as they "
+        "were; null: no units"),
     SECONDS(TABLE, 1, "sampled_cpu_s", "see coverage"),
     SECONDS(TABLE, 1, "late_cpu_s", "see coverage"),
     SECONDS(TABLE, 1, "startup_cpu_s", "see coverage"),
@@ -233,13 +236,45 @@ static const struct schema_column unit_columns[] = {
     SECONDS(BOTH, 4, "cargo_link_s", "cargo's section, wall clock; null: cargo did not measure it"),
     SECONDS(BOTH, 4, "rmeta_s", "when its metadata was there, after its start, by cargo's clock"),
     COUNT(BOTH, 4, "unblocked", "units that could start at its end or its metadata, by cargo's word"),
+    TEXT(JSON, 1, "inside", "unit that it ran inside of; null: none"),
+    COUNT(JSON, 1, "inside_pid", "its process"),
+    SECONDS(
+        JSON, 1, "metadata_at_s",
+        "when what other units need of it to be compiled was there; null: nobody can start before "
+        "its end"),
+    TEXT(JSON, 1, "metadata_from",
+         "how that is known: cargo (its record); inferred: encode (its last sample of that), "
+         "codegen "
+         "(its back end began), dependent (the first unit that needed it began)"),
+    SECONDS(JSON, 1, "ready_s", "when all that it needed was there; null: it ran inside another"),
+    TEXT(JSON, 1, "unblocked_by", "unit that came last of what it needed; null: it needed none"),
+    COUNT(JSON, 1, "unblocked_by_pid", "its process"),
+    SECONDS(
+        JSON, 1, "slack_s",
+        "how much later it could have ended without making the critical path longer; null: it ran "
+        "inside another"),
+    YES_NO(JSON, 1, "on_critical_path", "it is a part of that"),
 };
 
 static const struct schema_column unit_dep_columns[] = {
     RUN_ID,
-    TEXT(TABLE, 4, "unit", "that waits"),
-    TEXT(TABLE, 4, "dep", "that it waits for"),
-    TEXT(TABLE, 4, "kind", "metadata, object, link, run"),
+    TEXT(BOTH, 1, "unit", "that waits"),
+    COUNT(JSON, 1, "pid", "of its process"),
+    TEXT(BOTH, 1, "dep", "that it waits for"),
+    COUNT(JSON, 1, "dep_pid", "of its process"),
+    TEXT(BOTH, 1, "kind",
+         "what it waits for: metadata; objects (its end, and that of all libraries below it); file "
+         "(its end); run (the end of a build script's run)"),
+    YES_NO(JSON, 1, "contradicted", "the unit began before that was there: the edge does not count"),
+};
+
+static const struct schema_column path_step_columns[] = {
+    TEXT(JSON, 1, "unit", "its name for people"),
+    COUNT(JSON, 1, "pid", "of its process"),
+    TEXT(JSON, 1, "need", "what the next one waited for, see unit_deps; of the last one file"),
+    SECONDS(JSON, 1, "start_s", "when it began"),
+    SECONDS(JSON, 1, "end_s", "when what the next one needed was there"),
+    SECONDS(JSON, 1, "waited_s", "how much earlier it could have begun"),
 };
 
 static const struct schema_column unit_flag_columns[] = {
@@ -569,6 +604,9 @@ const struct schema_table schema_tables[] = {
         "phases", 1, 1, phase_columns),
     ROW("roles", "thread role", "roles", 1, 1, role_columns),
     ROW("units", "unit: one compilation, link or build-script run", "units", 1, 1, unit_columns),
+    ROW("critical_path", "unit on the longest chain of units that waited for each other, in order",
+        "critical_path", 1, 1, path_step_columns),
+    ROW("unit_deps", "unit that another one waits for", "unit_deps", 1, 1, unit_dep_columns),
     ROW("macros", "crate of procedural macros that was used", "macros", 1, 2, macro_columns),
     ROW("macro_uses", "unit that used a crate of procedural macros", NULL, 1, 2, macro_use_columns),
     ROW("waits", "kind of wait, of a unit or a thread", NULL, 1, 1, wait_columns),
@@ -593,7 +631,6 @@ const struct schema_table schema_tables[] = {
     ROW("findings", "finding", "findings", 1, 1, finding_columns),
     ROW_WHEN("phase_spans", "stretch of samples of one thread in one phase", "phase_spans", 1, 2,
              "--by span was given", phase_span_columns),
-    ROW("unit_deps", "unit that another one waits for", NULL, 1, 4, unit_dep_columns),
     ROW("unit_flags", "flag of a unit", NULL, 1, 4, unit_flag_columns),
     ROW("artifacts", "file that a unit wrote", NULL, 1, 4, artifact_columns),
     ROW("machines", "recording", "machine", 0, 2, machine_columns),
