@@ -265,7 +265,8 @@ static int find_stripped(struct draft *draft)
     if (!worst || report->coverage.samples < SAMPLES_THAT_SPEAK)
         return LAM_OK;
     double share =
-        (double)report->coverage.samples_without_symbols / (double)report->coverage.samples;
+        (double)(report->coverage.samples_without_symbols - draft->state->nameless_samples) /
+        (double)report->coverage.samples;
     struct report_amount segments[SEGMENT_COUNT];
     report_by_segment(report, REPORT_NO_UNIT, segments);
     double unknown = report->total.cpu_ns
@@ -286,6 +287,57 @@ static int find_stripped(struct draft *draft)
                      report->units.count ? " (Distributions strip their compilers; those of rustup "
                                            "have symbols.)"
                                          : ""));
+}
+
+/* The recording's symbols are not there: it was taken apart, or copied without them. */
+static int find_nameless(struct draft *draft)
+{
+    struct report *report = draft->report;
+    double share = (double)draft->state->nameless_samples / (double)report->coverage.samples;
+    if (report->coverage.samples < SAMPLES_THAT_SPEAK || !(share >= 0.05))
+        return LAM_OK;
+    return add(draft, (struct report_finding){"no_names", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
+               arena_printf(&report->arena,
+                            "%s of the samples hold no function that has a name here, though their "
+                            "files have symbols: the recording's symbols (symbols.lamsym) are "
+                            "missing or of other files. What is said of them rests on programs and "
+                            "threads alone; it does not mean that the compiler did nothing else.",
+                            unit_percent(share).text));
+}
+
+/* The kernel's count of busy processors is independent of ours. */
+static int find_busy(struct draft *draft)
+{
+    struct report *report = draft->report;
+    double cores = report->session.cores, elapsed = elapsed_s(report), busy = report->cpu_busy_mean,
+           sampled = report_seconds(report->coverage.sampled_ns + report->coverage.late_ns) / elapsed,
+           used = report_seconds(report_used_ns(report)) / elapsed;
+    if (cores < 1 || report->coverage.samples == 0 || !(elapsed >= 2) ||
+        !(fabs(busy - sampled) > 0.05 * cores))
+        return LAM_OK;
+    struct unit_text all = unit_cores(busy), ours = unit_cores(sampled);
+    struct report_finding finding = {"cpu_busy", REPORT_NOTE, NULL, fabs(busy - sampled) * elapsed,
+                                     REPORT_NO_UNIT};
+    if (busy < sampled) {
+        finding.severity = REPORT_WARNING;
+        return add(
+            draft, finding,
+            arena_printf(&report->arena,
+                         "Samples stand for %s busy cores, and the machine counted %s: one of "
+                         "its clocks is wrong, and so may be the times in here.",
+                         ours.text, all.text));
+    }
+    double others = busy - used, unsampled = used - sampled;
+    bool are_others = !(unsampled > others);
+    return add(
+        draft, finding,
+        arena_printf(
+            &report->arena,
+            "The machine had %s busy cores of %.0f, the samples stand for %s: %s of the rest "
+            "was used by %s.",
+            all.text, cores, ours.text, unit_cores(are_others ? others : unsampled).text,
+            are_others ? "other programs, or by descendants that nobody saw"
+                       : "processes of the command without samples"));
 }
 
 static int find_unknown(struct draft *draft)
@@ -476,10 +528,10 @@ static int find_unaccounted(struct draft *draft)
 int report_find(struct report *report)
 {
     static int (*const finders[])(struct draft * draft) = {
-        find_failure,     find_serial_tail, find_dominant_unit, find_cores,      find_feeder_limit,
-        find_jobserver,   find_stripped,    find_low_coverage,  find_short_span, find_unsampled,
-        find_unaccounted, find_unknown,     find_lost,          find_damaged,    find_left_out,
-        find_truncated,   find_running,     find_odd_events,
+        find_failure,    find_serial_tail, find_dominant_unit, find_cores,   find_feeder_limit,
+        find_jobserver,  find_stripped,    find_nameless,      find_busy,    find_low_coverage,
+        find_short_span, find_unsampled,   find_unaccounted,   find_unknown, find_lost,
+        find_damaged,    find_left_out,    find_truncated,     find_running, find_odd_events,
     };
     struct draft draft = {.state = report_state(report), .report = report};
     for (size_t i = 0; i < sizeof finders / sizeof finders[0]; i++) {

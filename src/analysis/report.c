@@ -384,14 +384,17 @@ static int find_cell(struct report_state *state, struct thread_state *own, uint3
     return added ? array_push(&state->report.cells, fresh) : LAM_OK;
 }
 
-/* A sample that lies in a module without a symbol table. */
-static void count_stripped(struct report_state *state, struct stack_info stack)
+/* A sample that lies in a module without a symbol table, or in whose stack no frame has a name: the symbols are missing. */
+static void count_nameless(struct report_state *state, struct stack_info stack)
 {
     struct frame_info leaf = stack_states_leaf(&state->stacks, stack);
-    if (stack.depth_frames > 0 && !leaf.is_stripped)
+    bool is_stripped = stack.depth_frames == 0 || leaf.is_stripped;
+    if (!is_stripped && stack.unresolved_frames < stack.depth_frames)
         return;
     state->report.coverage.samples_without_symbols++;
-    if (leaf.module < state->modules.count)
+    if (!is_stripped)
+        state->nameless_samples++;
+    else if (leaf.module < state->modules.count)
         state->modules.items[leaf.module].samples_without_symbols++;
 }
 
@@ -405,7 +408,7 @@ static void count_stack(struct report_state *state, const struct profile_sample 
     cov->at_return_samples += (sample->flags & FLAG_AT_RETURN) != 0;
     cov->frames += stack.depth_frames;
     cov->unresolved_frames += stack.unresolved_frames;
-    count_stripped(state, stack);
+    count_nameless(state, stack);
     if (sample->period_ns > 0)
         cov->expected_samples += (double)sample->cpu_ns / sample->period_ns;
 }

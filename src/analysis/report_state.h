@@ -44,6 +44,7 @@ struct report_state {
     struct map wait_cell_ids; /* process and bucket → wait cell */
     int64_t first_sampled_ns, last_sample_ns;
     bool has_sampled, has_sample;
+    uint64_t nameless_samples; /* in files with symbols, and yet no frame has a name */
 };
 
 static inline struct report_state *report_state(struct report *report)

@@ -285,6 +285,27 @@ static void a_stripped_toolchain_is_named(void **unused)
     close_feed(&feed);
 }
 
+static void samples_without_a_name_are_no_compiler_doing_nothing(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    open_feed(&feed);
+    push_session(&feed, 1000, 1000, 1);
+    push_stacks(&feed);
+    push_process(&feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+    push_thread(&feed, 1, 1, 7001, "rustc", 0);
+    push_samples(&feed, 1, 1, NAMELESS, 0, 900);
+    finish_feed(&feed);
+    assert_int_equal(feed.report->coverage.samples_without_symbols, 900);
+    const struct report_finding *names = finding(feed.report, "no_names");
+    assert_non_null(names);
+    assert_int_equal(names->severity, REPORT_WARNING);
+    assert_non_null(strstr(names->text, "100%"));
+    assert_null(finding(feed.report, "no_symbols"));
+    assert_null(finding(feed.report, "unknown"));
+    close_feed(&feed);
+}
+
 static void files_that_cannot_be_read_are_named(void **unused)
 {
     (void)unused;
@@ -424,6 +445,7 @@ int main(void)
         cmocka_unit_test(other_programs_had_the_machine),
         cmocka_unit_test(a_handful_of_samples_names_nobody),
         cmocka_unit_test(a_stripped_toolchain_is_named),
+        cmocka_unit_test(samples_without_a_name_are_no_compiler_doing_nothing),
         cmocka_unit_test(files_that_cannot_be_read_are_named),
         cmocka_unit_test(what_is_not_known_stays_so),
         cmocka_unit_test(an_input_that_breaks_the_order_is_refused),

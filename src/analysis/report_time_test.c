@@ -188,9 +188,9 @@ static const char session_text[] =
     "[100000000,1,null,0.5,null,1000],[200000000,3,1.5,0.6,0.25,9000],[150000000,9,9,9,9,9],"
     "[300000000,2,2,0.6,0,4000]]}}";
 
-static void feed_timeline(struct feed *feed, const char *path)
+static void feed_timeline(struct feed *feed, const char *path, const char *text)
 {
-    assert_int_equal(file_write_all(path, session_text, sizeof session_text - 1, NULL), LAM_OK);
+    assert_int_equal(file_write_all(path, text, strlen(text), NULL), LAM_OK);
     struct profile_session session = {.elapsed_ns = 300 * MS,
                                       .charged_cpu_ns = 300 * MS,
                                       .complete = true,
@@ -219,7 +219,7 @@ static void the_timeline_says_what_ran(void **unused)
     assert_true(fd >= 0);
     close(fd);
     struct feed feed;
-    feed_timeline(&feed, path);
+    feed_timeline(&feed, path, session_text);
     const struct report *report = feed.report;
     assert_int_equal(report->units.count, 2);
     assert_int_equal(report->timeline.count, 3); /* the row that steps back is left out */
@@ -239,6 +239,103 @@ static void the_timeline_says_what_ran(void **unused)
     unlink(path);
 }
 
+/* One sampled thread busy for 4 of 5 s; the machine is said to have had `busy` cores busy, the kernel to have charged
+ * charged_ms. */
+static void feed_busy(struct feed *feed, double busy, uint64_t charged_ms)
+{
+    char path[] = "/tmp/lamella-busy-XXXXXX", text[512];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    int length =
+        snprintf(text, sizeof text,
+                 "{\"version\":1,\"timeline\":{\"columns\":[\"t_ns\",\"cpu_busy\"],\"rows\":["
+                 "[100000000,null],[2500000000,%g],[5000000000,%g]]}}",
+                 busy, busy);
+    assert_int_equal(file_write_all(path, text, (size_t)length, NULL), LAM_OK);
+    struct profile_session session = {.elapsed_ns = 5000 * MS,
+                                      .charged_cpu_ns = charged_ms * MS,
+                                      .complete = true,
+                                      .has_samples = true,
+                                      .cores = 2,
+                                      .rate_hz = 1000,
+                                      .session_json = path};
+    open_feed(feed);
+    assert_int_equal(feed->sink.ops->session(feed->sink.ctx, &session), LAM_OK);
+    push_stacks(feed);
+    push_process(feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+    push_thread(feed, 1, 1, 7001, "rustc", 0);
+    push_samples(feed, 1, 1, TYPECK, 500, 4500);
+    push_process_end(feed, 1, 5000, 4000, 0);
+    finish_feed(feed);
+    unlink(path);
+}
+
+static const struct report_finding *busy_finding(const struct feed *feed)
+{
+    array_each(&feed->report->findings, it) if (strcmp(it->id, "cpu_busy") == 0) return it;
+    return NULL;
+}
+
+static void the_machine_is_the_check(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    feed_busy(&feed, 0.85, 4000); /* 2.5 points of 2 cores more */
+    assert_float_equal(feed.report->cpu_busy_mean, 0.85, 1e-9);
+    assert_null(busy_finding(&feed));
+    close_feed(&feed);
+    feed_busy(&feed, 1.5, 4000);
+    assert_non_null(busy_finding(&feed));
+    assert_non_null(strstr(busy_finding(&feed)->text, "other programs"));
+    assert_float_equal(busy_finding(&feed)->seconds, 3.5, 0.01);
+    close_feed(&feed);
+    feed_busy(&feed, 1.5, 7000);
+    assert_non_null(busy_finding(&feed));
+    assert_non_null(strstr(busy_finding(&feed)->text, "without samples"));
+    close_feed(&feed);
+    feed_busy(&feed, 0.5, 4000);
+    assert_non_null(busy_finding(&feed));
+    assert_int_equal(busy_finding(&feed)->severity, REPORT_WARNING);
+    close_feed(&feed);
+}
+
+static const char memory_text[] =
+    "{\"version\":1,\"machine\":{\"cores\":2,\"mem_bytes\":9000,\"os\":\"Debian\"},"
+    "\"settings\":[{\"key\":\"RUSTFLAGS\",\"value\":\"-Cx\"}],"
+    "\"seen\":[{\"pid\":1001,\"memory\":[[40000000,10,5],[200000000,900,700]]},"
+    "{\"pid\":1002,\"memory\":[[130000000,600,500]]},{\"pid\":77,\"memory\":[[1,2,3]]}],"
+    "\"memory_peak\":{\"t_ns\":200000000,\"rss_bytes\":1500,\"anon_bytes\":1200,"
+    "\"holders\":[[1,600,500],[0,900,700],[2,1,1],[3,1,1]]}}";
+
+static void memory_belongs_to_units(void **unused)
+{
+    (void)unused;
+    char path[] = "/tmp/lamella-memory-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    struct feed feed;
+    feed_timeline(&feed, path, memory_text);
+    const struct report *report = feed.report;
+    const struct report_memory_peak *peak = &report->memory_peak;
+    assert_int_equal(report->memory.count, 3);
+    assert_int_equal(report->memory.items[1].process, 0);
+    assert_int_equal(report->memory.items[1].anon_bytes, 700);
+    assert_int_equal(peak->anon_bytes, 1200);
+    assert_int_equal(peak->holders.count, 2); /* those of nobody that is known are left out */
+    assert_int_equal(peak->holders.items[0].process, 0);
+    assert_int_equal(peak->holders.items[1].rss_bytes, 600);
+    assert_int_equal(report->machine.mem_bytes, 9000);
+    assert_string_equal(report->machine.os, "Debian");
+    assert_null(report->machine.virt);
+    assert_int_equal(report->settings.count, 1);
+    assert_string_equal(report->settings.items[0].value, "-Cx");
+    assert_true(isnan(report->cpu_busy_mean));
+    close_feed(&feed);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +344,8 @@ int main(void)
         cmocka_unit_test(spans_are_not_kept_unasked),
         cmocka_unit_test(the_peak_is_that_of_moments),
         cmocka_unit_test(the_timeline_says_what_ran),
+        cmocka_unit_test(the_machine_is_the_check),
+        cmocka_unit_test(memory_belongs_to_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/report.h"
+#include "analysis/sink_tee.h"
 #include "analysis/symbol_names.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -64,7 +66,7 @@ static int write_view(const struct probe_view *view, int format, struct lam_erro
     return rc;
 }
 
-static int show(struct probe *probe, struct classifier *cls, const struct probe_settings *set,
+static int show(struct probe *probe, const struct report *report, const struct probe_settings *set,
                 struct lam_error *err)
 {
     struct probe_totals totals;
@@ -85,7 +87,8 @@ static int show(struct probe *probe, struct classifier *cls, const struct probe_
                               .choice = choice,
                               .stacks = wants_stacks ? &stacks : NULL,
                               .lines = set->suggests ? &lines : NULL,
-                              .cls = cls,
+                              .cls = report->cls,
+                              .report = report,
                               .top = (uint32_t)set->top};
     if (rc == LAM_OK && wants_stacks && stacks.stacks.count == 0)
         launcher_say("no sample is in this bucket; without --bucket the buckets are listed");
@@ -119,6 +122,7 @@ static int run_probe(const struct probe_settings *set, struct lam_error *err)
     struct symbols *symbols = NULL;
     struct symbol_names names = {0};
     struct probe *probe = NULL;
+    struct report *report = NULL;
     int rc = classifier_open(&cls, &options, err);
     if (rc == LAM_OK) {
         recording_make_ready(set->recording);
@@ -129,13 +133,21 @@ static int run_probe(const struct probe_settings *set, struct lam_error *err)
         .cls = cls, .names = symbol_names_frames(&names), .process = set->process};
     if (rc == LAM_OK)
         rc = probe_open(&probe, &wanted, err);
+    struct report_options account = {.cls = cls, .names = wanted.names};
+    if (rc == LAM_OK)
+        rc = report_open(&report, &account, err);
     if (rc == LAM_OK) {
-        struct profile_sink sink = probe_sink(probe);
+        struct sink_tee both;
+        struct profile_sink first = probe_sink(probe), second = report_sink(report),
+                            sink = sink_tee(&both, &first, &second);
         rc = read_recording(set->recording, &sink, err);
     }
     if (rc == LAM_OK)
-        rc = show(probe, cls, set, err);
+        rc = report_finish(report, err);
+    if (rc == LAM_OK)
+        rc = show(probe, report, set, err);
     probe_close(&probe);
+    report_close(&report);
     symbol_names_free(&names);
     symbols_close(&symbols);
     classifier_close(&cls);

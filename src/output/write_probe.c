@@ -36,6 +36,26 @@ static void add_literal(struct strbuf *text, const char *pattern)
         strbuf_add_char(text, '"');
 }
 
+/* ---- the recording ---------------------------------------------------------------------------------------------- */
+
+static void write_recording(const struct probe_view *view, const struct term *term, struct strbuf *out)
+{
+    const struct report *report = view->report;
+    const struct report_coverage *cov = &report->coverage;
+    heading(term, out, "The recording");
+    strbuf_addf(out, "  coverage %s of CPU   sampled span %s of %s   lost %s\n",
+                unit_percent(cov->ratio).text,
+                unit_seconds(report_seconds(cov->sampled_span_ns)).text,
+                unit_seconds(report_seconds(report->session.elapsed_ns)).text,
+                unit_count(cov->lost_samples).text);
+    strbuf_addf(out, "  peak threads %u   serial tail %s", report->peak_threads,
+                unit_seconds(report_seconds(report->tail_ns)).text);
+    if (report->tail_process != REPORT_NO_UNIT)
+        strbuf_addf(out, " (most of it in %s)", report->processes.items[report->tail_process].title);
+    strbuf_addf(out, "   cores used %s of %u\n", unit_cores(report->cores_used).text,
+                report->session.cores);
+}
+
 /* ---- breakdown -------------------------------------------------------------------------------------------------- */
 
 static void amount_cells(struct table *table, const struct report_amount *amount,
@@ -316,6 +336,8 @@ int write_probe_text(const struct probe_view *view, const struct term *term, str
         if (rc == LAM_OK)
             write_quality(view, term, out);
         if (rc == LAM_OK)
+            write_recording(view, term, out);
+        if (rc == LAM_OK)
             rc = write_roles(view, term, out);
     }
     return rc < 0 || !strbuf_ok(out) ? lam_error_set(err, LAM_E_NOMEM, "probe: out of memory")
@@ -357,6 +379,25 @@ static void put_marker(const struct probe_view *view, struct json_writer *json, 
     add_marker(view, &text, marker);
     json_member_str(json, key, strbuf_text(&text));
     strbuf_free(&text);
+}
+
+static void put_recording(const struct probe_view *view, struct json_writer *json)
+{
+    const struct report *report = view->report;
+    const struct report_coverage *cov = &report->coverage;
+    json_member_object(json, "recording");
+    put_seconds(json, "elapsed_s", report->session.elapsed_ns);
+    put_seconds(json, "sampled_cpu_s", cov->sampled_ns);
+    put_seconds(json, "process_cpu_s", cov->charged_ns);
+    if (isnan(cov->ratio))
+        json_member_null(json, "coverage");
+    else
+        json_member_double(json, "coverage", cov->ratio);
+    put_seconds(json, "sampled_span_s", cov->sampled_span_ns);
+    json_member_u64(json, "lost_samples", cov->lost_samples);
+    json_member_u64(json, "peak_threads", report->peak_threads);
+    put_seconds(json, "serial_tail_s", report->tail_ns);
+    json_put_end(json);
 }
 
 static void put_totals(const struct probe_view *view, struct json_writer *json)
@@ -445,6 +486,7 @@ int write_probe_json(const struct probe_view *view, struct byteout *out, struct 
     json_put_object(&json);
     json_member_str(&json, "format", "lamella-probe");
     json_member_u64(&json, "version", 1);
+    put_recording(view, &json);
     put_totals(view, &json);
     if (view->stacks) {
         json_member_array(&json, "stacks");

@@ -13,7 +13,8 @@ struct probe_view {
     const struct probe_stacks *stacks;     /* NULL */
     const struct probe_suggestions *lines; /* NULL */
     struct classifier *cls;
-    uint32_t top; /* stacks shown; 0: all */
+    const struct report *report; /* of the whole recording */
+    uint32_t top;                /* stacks shown; 0: all */
 };
 
 /* LAM_E_NOMEM. */
