@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "input/code_labels.h"
 
 /* ---- names ---- */
 
@@ -519,6 +520,8 @@ int process_events_open(struct process_events *events, const struct stream_file 
     if (!events->cache)
         return LAM_E_NOMEM;
     int rc = event_names_load(&events->names, file, faults);
+    if (rc >= 0)
+        rc = code_labels_resolve(&events->names);
     if (rc < 0)
         return rc;
     bool by_start = events->sink->wants.order == PROFILE_ORDER_START;
