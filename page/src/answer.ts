@@ -1,0 +1,102 @@
+// The answer first: what happened, in words, and what to look at.
+import { coverageLine } from "./coverage";
+import type { Finding, Link } from "./decode";
+import { button, el } from "./dom";
+import { digits, duration, percent, plural, visible } from "./format";
+import type { Graph } from "./graph";
+import type { Model } from "./model";
+import type { State, View } from "./state";
+
+const numberOf = (value: unknown): number | null => (typeof value === "number" ? value : null);
+
+// One sentence a fact, and none where it is not known.
+export function sentences(model: Model, graph: Graph): string[] {
+  const { session, coverage } = model;
+  const out: string[] = [];
+  const elapsed = numberOf(session["elapsed_s"]);
+  const cpu = numberOf(coverage["process_cpu_s"]);
+  const used = numberOf(session["cores_used"]);
+  const cores = numberOf(session["cores"]);
+  const exit = numberOf(session["exit_code"]);
+  const name = `“${visible(String(session["command"] ?? model.name))}”`;
+  if (elapsed !== null) {
+    const usage = used !== null && cores !== null ? `, which kept ${digits(used, used < 0.995 ? 2 : 1)} of ${plural(cores, "core")} busy on average` : "";
+    const ended = exit ? `failed (exit code ${exit}) after` : "took";
+    out.push(`${name} ${ended} ${duration(elapsed)}${cpu !== null ? ` and used ${duration(cpu)} of CPU time${usage}` : ""}.`);
+  } else out.push(`${name}.`);
+  if (session["complete"] === false) out.push("The recording did not see the end of the command: what follows is about the part before.");
+  out.push(...gates(model, graph));
+  const tail = numberOf(session["serial_tail_s"]);
+  if (tail !== null && elapsed && tail / elapsed >= 0.05) out.push(`For the last ${duration(tail)} (${percent(tail / elapsed, 0)}) never more than one thread was working.`);
+  out.push(coverageLine(model));
+  const unsampled = unwatched(model);
+  if (unsampled) out.push(unsampled);
+  return out;
+}
+
+function gates(model: Model, graph: Graph): string[] {
+  const units = model.units.filter((u) => u.row >= 0);
+  if (units.length === 0) return model.data.has("activities") ? [] : ["No compilation was recognised in it."];
+  const elapsed = numberOf(model.session["elapsed_s"]) ?? model.elapsed;
+  if (graph.critical.size > 0) {
+    const chain = [...graph.critical].map((i) => model.units[i]).sort((a, b) => a.end - a.start - (b.end - b.start)).reverse();
+    const names = chain.slice(0, 3).map((u) => `${visible(u.name)} (${duration(u.end - u.start)})`).join(", ");
+    return [`${plural(units.length, "unit")} ran; ${plural(chain.length, "of them", "of them")} had to wait for each other and set the length of the build, the longest being ${names}.`];
+  }
+  const longest = units.reduce((a, b) => (b.end - b.start > a.end - a.start ? b : a));
+  const lasted = longest.end - longest.start;
+  const one = units.length === 1 ? `One unit ran: ${visible(longest.name)}, ${duration(lasted)}.` : `${plural(units.length, "unit")} ran; the longest, ${visible(longest.name)}, took ${duration(lasted)}, ${percent(lasted / elapsed, 0)} of the whole.`;
+  return [one];
+}
+
+function unwatched(model: Model): string {
+  const processes = model.table("processes");
+  if (processes.rows === 0 || !processes.has("sampled")) return "";
+  const sampled = processes.numbers("sampled");
+  let n = 0;
+  for (let row = 0; row < processes.rows; row++) if (sampled[row] === 0) n++;
+  const cpu = numberOf(model.coverage["unsampled_cpu_s"]);
+  return n === 0 ? "" : `${plural(n, "process was", "processes were")} not watched${cpu ? ` (${duration(cpu)} of CPU time)` : ""}: see “About these figures”.`;
+}
+
+const SECTION: Record<string, string> = { units: "units", timeline: "build", critical_path: "build", phases: "phases", waits: "units", coverage: "about" };
+
+// Where a finding shows.
+export function follow(link: Link, model: Model, state: State): string {
+  const change: Partial<View> = { thread: -1, units: link.unit !== undefined ? [link.unit] : [], phase: link.phase !== undefined ? (model.phases[link.phase]?.key ?? "") : "" };
+  const has = link.from_s !== undefined && link.to_s !== undefined && link.to_s > link.from_s;
+  change.range = has ? [link.from_s!, link.to_s!] : null;
+  state.set(change);
+  return SECTION[link.view] ?? "build";
+}
+
+const PLACES: Record<string, string> = {
+  units: "Show the units", timeline: "Show it in the build", critical_path: "Show the critical path", phases: "Show the phases", waits: "Show the waits", coverage: "Show the coverage",
+};
+
+export function answer(model: Model, graph: Graph, state: State, goTo: (section: string) => void): HTMLElement {
+  const box = el("div", { class: "answer" });
+  box.append(el("p", { class: "lead" }, sentences(model, graph).join(" ")));
+  const findings = model.data.header.findings ?? [];
+  if (findings.length === 0) return box;
+  box.append(el("h3", {}, findings.length === 1 ? "One finding" : `${findings.length} findings`));
+  const list = el("ul", { class: "findings" });
+  for (const finding of findings) list.append(item(finding, model, state, goTo));
+  box.append(list);
+  return box;
+}
+
+function item(finding: Finding, model: Model, state: State, goTo: (section: string) => void): HTMLElement {
+  const made = el("li", { class: "finding", "data-severity": finding.severity, "data-finding": finding.id });
+  made.append(el("span", { class: "severity" }, finding.severity), el("span", { class: "words" }, visible(finding.text)));
+  const seen = new Set<string>();
+  const links = el("span", { class: "links" });
+  for (const link of finding.links ?? []) {
+    const label = link.unit !== undefined ? visible(model.unitTable.text("unit", link.unit) ?? "unit") : (PLACES[link.view] ?? "Show it");
+    if (seen.has(label)) continue;
+    seen.add(label);
+    links.append(button(label, () => goTo(follow(link, model, state)), { class: "link" }));
+  }
+  if (links.childElementCount) made.append(links);
+  return made;
+}
