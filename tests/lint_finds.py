@@ -15,6 +15,7 @@ CLEAN = {
     "src/reader/decode_test.c": '#include "stream/writer.h"\n',
     "script/nothing": "#!/bin/sh\nexit 0\n",
     "tests/nothing.py": "pass\n",
+    "page/src/one.ts": "export const one: number = 1;\n",
 }
 # check, file, its content
 FAULTS = [
@@ -32,6 +33,7 @@ FAULTS = [
     ("words", "docs/two.md", f"{WORD}: write this\n"),
     ("python", "tests/two.py", "def (:\n"),
     ("shell", "script/two", "#!/bin/sh\ncd $1\n"),
+    ("typescript", "page/src/two.ts", 'export const two: number = "2";\n'),
 ]
 
 
@@ -52,13 +54,18 @@ def main():
         if not shutil.which(tool):
             print(f"{tool} is not installed")
             return 77
+    packages = os.path.join(SRC, "page", "node_modules")
+    if not os.path.isdir(packages):
+        print("the packages of page are not installed")
+        return 77
     wrong = []
     with tempfile.TemporaryDirectory() as root:
-        for path in ("script/lint", "cmake/lamella.cmake", ".clang-format", ".shellcheckrc"):
+        for path in ("script/lint", "cmake/lamella.cmake", ".clang-format", ".shellcheckrc", "page/tsconfig.json"):
             with open(os.path.join(SRC, path), encoding="utf-8") as file:
                 write(root, path, file.read())
         for path, text in CLEAN.items():
             write(root, path, text)
+        os.symlink(packages, os.path.join(root, "page", "node_modules"))
         subprocess.run(["git", "init", "-q", root], check=True)
         checks = sorted({check for check, _, _ in FAULTS})
         code, out = lint(root, *checks)

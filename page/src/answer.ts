@@ -2,7 +2,7 @@
 import { coverageLine } from "./coverage";
 import type { Finding, Link } from "./decode";
 import { button, el } from "./dom";
-import { digits, duration, percent, plural, visible } from "./format";
+import { count, digits, duration, percent, plural, visible } from "./format";
 import type { Graph } from "./graph";
 import type { Model } from "./model";
 import type { State, View } from "./state";
@@ -39,9 +39,9 @@ function gates(model: Model, graph: Graph): string[] {
   if (units.length === 0) return model.data.has("activities") ? [] : ["No compilation was recognised in it."];
   const elapsed = numberOf(model.session["elapsed_s"]) ?? model.elapsed;
   if (graph.critical.size > 0) {
-    const chain = [...graph.critical].map((i) => model.units[i]).sort((a, b) => a.end - a.start - (b.end - b.start)).reverse();
+    const chain = [...graph.critical].map((i) => model.units[i]).sort((a, b) => b.end - b.start - (a.end - a.start));
     const names = chain.slice(0, 3).map((u) => `${visible(u.name)} (${duration(u.end - u.start)})`).join(", ");
-    return [`${plural(units.length, "unit")} ran; ${plural(chain.length, "of them", "of them")} had to wait for each other and set the length of the build, the longest being ${names}.`];
+    return [`${plural(units.length, "unit")} ran; ${count(chain.length)} of them had to wait for each other and set the length of the build, the longest being ${names}.`];
   }
   const longest = units.reduce((a, b) => (b.end - b.start > a.end - a.start ? b : a));
   const lasted = longest.end - longest.start;

@@ -2,7 +2,7 @@
 import type { TimeAxis } from "./axis";
 import { inkOn, type Rgb } from "./color";
 import { bytes, count, duration, moment, plural, visible } from "./format";
-import type { Graph } from "./graph";
+import { metadataAt, type Graph } from "./graph";
 import { toggled } from "./inside";
 import { oneEach, packed, type Lanes } from "./lanes";
 import { makeRow, type Row } from "./lod";
@@ -131,8 +131,8 @@ export class Build extends TimeChart {
       ctx.fillStyle = `rgba(${back.r},${back.g},${back.b},0.7)`;
       ctx.fillRect(a, y, b - a, BAR);
     }
-    const rmeta = model.unitTable.number("rmeta_s", row);
-    if (rmeta !== null && start + rmeta < end) this.drawRmeta(this.x(start + rmeta), y);
+    const metadata = metadataAt(model, unit);
+    if (metadata !== null) this.drawRmeta(this.x(metadata), y);
     if (this.graph.critical.has(unit)) {
       ctx.fillStyle = mark;
       ctx.fillRect(a, y + BAR - 1, b - a, 2.5);
@@ -252,8 +252,10 @@ export class Build extends TimeChart {
       ["kind", kind], ["from", moment(start)], ["to", moment(end)], ["lasted", duration(end - start)], ["CPU", duration(table.number("cpu_s", row))],
       ["peak memory", bytes(table.number("max_rss_bytes", row))],
     ];
-    const rmeta = table.number("rmeta_s", row);
-    if (rmeta !== null) lines.push(["metadata", `after ${duration(rmeta)}`]);
+    const metadata = metadataAt(this.model, unit);
+    if (metadata !== null) lines.push(["metadata", `after ${duration(metadata - start)}`]);
+    const slack = table.number("slack_s", row);
+    if (slack !== null) lines.push(["slack", duration(slack)]);
     const before = this.graph.before.get(unit)?.length ?? 0;
     const after = this.graph.after.get(unit)?.length ?? 0;
     if (this.graph.edges.length) lines.push(["waits for", plural(before, "unit")], ["needed by", plural(after, "unit")]);

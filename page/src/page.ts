@@ -9,7 +9,7 @@ import type { Json } from "./decode";
 import { button, choice, el, foldedTable } from "./dom";
 import { Flame } from "./flame";
 import { count, plural, visible } from "./format";
-import { Graph } from "./graph";
+import { Graph, metadataAt } from "./graph";
 import { Inside } from "./inside";
 import { Keys } from "./keys";
 import { Legend } from "./legend";
@@ -189,7 +189,7 @@ export class Page {
     }
     const known: string[] = [];
     if (this.graph.critical.size > 0) known.push("A line below a bar: on the critical path.");
-    if (model.unitTable.has("rmeta_s")) known.push("A notch: metadata was there, and what needed only that could start.");
+    if (model.units.some((u, i) => u.row >= 0 && metadataAt(model, i) !== null)) known.push("A notch: metadata was there, and what needed only that could start.");
     known.push("Uncoloured: the unit ran, and none of its threads was working.");
     if (this.graph.edges.length > 0) known.push("Point at a unit to see what it waited for.");
     this.section("build", "The build", el("div", { class: "tools" }, which, this.axisTools(() => this.build), legend),

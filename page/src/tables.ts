@@ -1,19 +1,23 @@
 // What the charts over time show, as tables: for screen readers and for whoever wants the figures.
 import { cell, figure, plainTable, type Cell } from "./dom";
 import { count, percent, seconds, visible } from "./format";
-import type { Graph } from "./graph";
+import { metadataAt, type Graph } from "./graph";
 import type { Model } from "./model";
 import type { View } from "./state";
 
 export function buildTable(model: Model, graph: Graph): HTMLElement {
   const table = model.unitTable;
+  const after = (i: number): number | null => {
+    const at = metadataAt(model, i);
+    return at === null ? null : at - model.units[i].start;
+  };
   const heads = [cell("unit"), cell("kind"), figure("from s"), figure("to s"), figure("wall s"), figure("CPU s"), figure("metadata after s"), cell("critical path"), cell("waits for")];
   const rows = model.units.map((unit, i): Cell[] | null => {
     if (unit.row < 0) return null;
     const before = (graph.before.get(i) ?? []).map((edge) => visible(model.units[edge.dep].name));
     return [
       cell(visible(unit.name)), cell(unit.kind), figure(seconds(unit.start, 3)), figure(seconds(unit.end, 3)), figure(seconds(unit.end - unit.start, 3)),
-      figure(seconds(table.number("cpu_s", unit.row), 3)), figure(seconds(table.number("rmeta_s", unit.row), 3)), cell(graph.critical.has(i) ? "yes" : ""), cell(before.join(", ")),
+      figure(seconds(table.number("cpu_s", unit.row), 3)), figure(seconds(after(i), 3)), cell(graph.critical.has(i) ? "yes" : ""), cell(before.join(", ")),
     ];
   });
   return plainTable(null, heads, rows.filter((row) => row !== null));
