@@ -82,7 +82,7 @@ class Recording:
         assert len(numbers) == rows and shift == 0
         return numbers
 
-    def numbers(self, column, rows):
+    def numbers(self, column, rows, table=None):
         """The whole numbers of a column, before `per`."""
         values = self.raw(column, rows)
         if column.get("delta"):
@@ -94,6 +94,10 @@ class Recording:
             values = [value - 1 if value else None for value in values]
         if column.get("signed"):
             values = [unzigzag(value) if value is not None else None for value in values]
+        if column.get("plus"):
+            plus = column["plus"]
+            other = self.numbers(table[plus["column"]], rows, table)
+            values = [v if v is None or o is None else v + plus["times"] * o for v, o in zip(values, other)]
         return values
 
     def reals(self, column, rows):
@@ -109,7 +113,7 @@ class Recording:
         column, rows = about["columns"][name], about["rows"]
         if column["code"] == "real":
             return self.reals(column, rows)
-        values = self.numbers(column, rows)
+        values = self.numbers(column, rows, about["columns"])
         if column["type"] == "text":
             return [None if value is None else self.strings[value] for value in values]
         if column["type"] == "bool":

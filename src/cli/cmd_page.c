@@ -23,7 +23,7 @@ static int put_recording(const struct page_settings *set, struct classifier *cls
                          struct byteout *out, struct lam_error *err)
 {
     struct report_reading reading = {0};
-    struct report_reading_options options = {.cls = cls, .by_unit = true};
+    struct report_reading_options options = {.cls = cls, .by_unit = true, .want_spans = true};
     struct strbuf name = {0};
     int rc = report_reading_open(&reading, &input, 1, &options, err);
     struct page_options page = {

@@ -134,11 +134,22 @@ static uint64_t zigzag(int64_t value)
 /* What of a column's values decides how they are coded. */
 struct column_range {
     bool is_equal; /* all are */
-    uint64_t top;  /* largest of the unsigned numbers */
+    uint64_t value;
 };
 
-static uint64_t as_unsigned(const struct page_column *column, int64_t value)
+/* What is left of a row's value to be written. */
+static int64_t rest_of(const struct page_column *column, size_t row)
 {
+    int64_t value = column->values.items[row];
+    if (!column->is_rest || value == PAGE_NULL)
+        return value;
+    int64_t related = column->related->values.items[row];
+    return related == PAGE_NULL ? value : value - column->times * related;
+}
+
+static uint64_t as_unsigned(const struct page_column *column, size_t row)
+{
+    int64_t value = rest_of(column, row);
     if (value == PAGE_NULL)
         return 0;
     return (column->is_signed ? zigzag(value) : (uint64_t)value) + column->has_null;
@@ -147,17 +158,15 @@ static uint64_t as_unsigned(const struct page_column *column, int64_t value)
 static struct column_range look_at(struct page_column *column)
 {
     struct column_range range = {.is_equal = true};
+    column->has_null = column->is_signed = false;
     for (size_t i = 0; i < column->values.count; i++) {
-        int64_t value = column->values.items[i];
+        int64_t value = rest_of(column, i);
         column->has_null |= value == PAGE_NULL;
         column->is_signed |= value < 0 && value != PAGE_NULL;
-        range.is_equal &= value == column->values.items[0];
+        range.is_equal &= value == rest_of(column, 0);
     }
-    array_each(&column->values, value)
-    {
-        uint64_t number = as_unsigned(column, *value);
-        range.top = number > range.top ? number : range.top;
-    }
+    if (range.is_equal && column->values.count)
+        range.value = as_unsigned(column, 0);
     return range;
 }
 
@@ -179,7 +188,7 @@ struct number_walk {
 
 static uint64_t next_number(struct number_walk *walk)
 {
-    uint64_t number = as_unsigned(walk->column, walk->column->values.items[walk->row++]);
+    uint64_t number = as_unsigned(walk->column, walk->row++);
     if (!walk->is_delta)
         return number;
     uint64_t coded = zigzag((int64_t)(number - walk->before));
@@ -235,7 +244,7 @@ static void put_numbers(struct page_column *column, size_t rows, struct strbuf *
 }
 
 /* The code that deflates best; a long column is judged by its first rows. */
-static void choose_code(struct page_column *column, struct strbuf *scratch)
+static size_t choose_code(struct page_column *column, struct strbuf *scratch)
 {
     static const struct {
         enum page_code code;
@@ -256,6 +265,23 @@ static void choose_code(struct page_column *column, struct strbuf *scratch)
     }
     column->code = ways[best_way].code;
     column->is_delta = ways[best_way].is_delta;
+    return best;
+}
+
+/* Whether what remains beside the related column is shorter. */
+static void choose_rest(struct page_column *column, struct strbuf *scratch)
+{
+    look_at(column);
+    size_t whole = choose_code(column, scratch);
+    if (!column->related)
+        return;
+    column->is_rest = true;
+    look_at(column);
+    if (choose_code(column, scratch) < whole)
+        return;
+    column->is_rest = false;
+    look_at(column);
+    choose_code(column, scratch);
 }
 
 static void put_reals(const struct page_column *column, struct strbuf *out)
@@ -281,9 +307,9 @@ static void encode(struct page_columns *data, struct page_column *column, struct
         struct column_range range = look_at(column);
         if (range.is_equal && column->values.count) {
             column->code = PAGE_CONST;
-            column->value = range.top;
+            column->value = range.value;
         } else {
-            choose_code(column, &data->scratch);
+            choose_rest(column, &data->scratch);
             put_numbers(column, column->values.count, out);
         }
     }
@@ -362,6 +388,12 @@ static void describe_column(const struct page_column *column, struct json_writer
     describe_flag(json, "delta", column->is_delta);
     describe_flag(json, "null", column->has_null);
     describe_flag(json, "signed", column->is_signed);
+    if (column->is_rest) {
+        json_member_object(json, "plus");
+        json_member_str(json, "column", column->related->name);
+        json_member_i64(json, "times", column->times);
+        json_put_end(json);
+    }
     if (column->per)
         json_member_u64(json, "per", column->per);
     if (column->of)

@@ -30,19 +30,23 @@ struct page_column {
     uint64_t per;              /* a value is this fraction of its unit; 0: whole */
     const char *of;            /* PAGE_ROW: the table */
     LAM_ARRAY(int64_t) values; /* PAGE_NULL; of PAGE_REAL the bits of doubles */
+    /* What is written is what remains of a value when `times` that of a related column is taken off, if that is shorter. */
+    const struct page_column *related;
+    int64_t times;
     struct page_column *next;
     /* How it was written. */
     enum page_code code;
     uint64_t at, bytes;
     uint32_t width; /* of planes */
     uint64_t value; /* of a constant */
-    bool is_delta, has_null, is_signed;
+    bool is_delta, has_null, is_signed, is_rest;
 };
 
 struct page_table {
     const char *name;
     const char *parent; /* its column `row` is of that table; NULL */
     size_t rows;        /* set by who fills it; each column has as many values */
+    size_t merged;      /* rows of the report that one holds; 0 and 1: one */
     struct page_column *columns, *last;
     struct page_table *next;
 };

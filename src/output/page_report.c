@@ -35,7 +35,8 @@ static struct page_column *column_of(struct table_reading *in, const char *name)
     if (!column) {
         size_t length = strlen(name);
         column = page_column(in->data, in->table, name, PAGE_INT);
-        if (column && length > 2 && strcmp(name + length - 2, "_s") == 0)
+        bool ends_in_s = length > 2 && strcmp(name + length - 2, "_s") == 0;
+        if (column && (ends_in_s || strcmp(name, "seconds") == 0))
             column->per = NS_A_SECOND;
     }
     if (column)

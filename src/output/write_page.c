@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "output/page_columns.h"
 #include "output/page_report.h"
+#include "output/page_rules.h"
+#include "output/page_spans.h"
 #include "output/page_template.h"
 #include "output/write_report.h"
 
@@ -18,6 +20,7 @@ struct page_work {
     struct page_columns columns;
     struct strbuf members; /* of the header, taken over from the report */
     struct strbuf header, sections;
+    uint64_t quantum_ns;
 };
 
 /* ---- what the report says ---- */
@@ -83,6 +86,17 @@ static void add_rows(struct page_work *work)
     array_each(&report->threads, thread) page_int(data, of_thread, thread->process);
 }
 
+static int add_tables(struct page_work *work, struct lam_error *err)
+{
+    work->quantum_ns = page_quantum_ns(work->report);
+    add_rows(work);
+    int rc = page_apply_rules(&work->columns, work->quantum_ns,
+                              page_usual_cpu(work->report, work->quantum_ns));
+    if (rc == LAM_OK)
+        rc = page_spans(&work->columns, work->report, work->quantum_ns);
+    return rc < 0 ? lam_error_set(err, rc, "page: %s", lam_code_text(rc)) : LAM_OK;
+}
+
 /* ---- the header ---- */
 
 static void put_phases(const struct page_work *work, struct json_writer *json)
@@ -107,6 +121,20 @@ static void put_phases(const struct page_work *work, struct json_writer *json)
     json_put_end(json);
 }
 
+static void put_spans(const struct page_work *work, struct json_writer *json)
+{
+    const struct report *report = work->report;
+    if (!report->spans.count)
+        return;
+    uint64_t samples = 0;
+    array_each(&report->spans, span) samples += span->samples;
+    json_member_object(json, "spans");
+    json_member_double(json, "quantum_s", (double)work->quantum_ns / 1e9);
+    json_member_u64(json, "spans", report->spans.count);
+    json_member_u64(json, "samples", samples);
+    json_put_end(json);
+}
+
 static int write_header(struct page_work *work, struct lam_error *err)
 {
     const struct page_options *options = work->options;
@@ -124,6 +152,8 @@ static int write_header(struct page_work *work, struct lam_error *err)
     json_member_u64(&json, "set", options->set);
     json_member_bool(&json, "redacted", options->redacts);
     put_phases(work, &json);
+    put_spans(work, &json);
+    page_describe_rules(&work->columns, work->quantum_ns, &json);
     page_columns_describe(&work->columns, &json);
     json_put_end(&json);
     int rc = json_writer_finish(&json, "page", err);
@@ -167,10 +197,10 @@ int write_page_recording(const struct report *report, const struct page_options 
 {
     struct page_work work = {.report = report, .options = options};
     int rc = take_report(&work, err);
-    if (rc == LAM_OK) {
-        add_rows(&work);
+    if (rc == LAM_OK)
+        rc = add_tables(&work, err);
+    if (rc == LAM_OK)
         rc = page_columns_encode(&work.columns, &work.sections, err);
-    }
     if (rc == LAM_OK)
         rc = write_header(&work, err);
     if (rc == LAM_OK)

@@ -1,0 +1,119 @@
+#include "output/page_rules.h"
+
+#include <string.h>
+
+#include "base/units.h"
+#include "output/page_reduce.h"
+
+enum { TIMELINE_ROWS_MAX = 600, TIMELINE_PARTS = 1000, MICROSECOND_NS = 1000 };
+
+/* Columns that follow from others. */
+static const struct {
+    const char *table, *column;
+} dropped[] = {
+    {"segments", "share"},
+    {"phases", "share"},
+};
+
+/* All columns in seconds of these tables are rounded to the quantum of spans, or to microseconds. */
+static const struct {
+    const char *table;
+    enum page_rounding rounding;
+    bool is_fine;
+} rounded_tables[] = {
+    {"units.phases", PAGE_ROUND_SUMS, false}, {"units.waits", PAGE_ROUND_SUMS, false},
+    {"threads", PAGE_ROUND_EACH, false},      {"threads.waits", PAGE_ROUND_SUMS, false},
+    {"processes", PAGE_ROUND_EACH, true},     {"timeline", PAGE_ROUND_EACH, true},
+};
+
+static struct page_table *existing(struct page_columns *data, const char *name)
+{
+    struct page_table *table = data->tables;
+    while (table && strcmp(table->name, name) != 0)
+        table = table->next;
+    return table;
+}
+
+static void round_tables(struct page_columns *data, uint64_t quantum_ns)
+{
+    for (size_t i = 0; i < sizeof rounded_tables / sizeof *rounded_tables; i++) {
+        struct page_table *table = existing(data, rounded_tables[i].table);
+        for (struct page_column *column = table ? table->columns : NULL; column; column = column->next)
+            page_round(column, rounded_tables[i].is_fine ? MICROSECOND_NS : quantum_ns,
+                       rounded_tables[i].rounding);
+    }
+}
+
+/* Cells in an order in which neighbours are alike; what a sample usually stands for is not written. */
+static int order_cells(struct page_columns *data)
+{
+    static const char *const order[] = {"row", "role", "cgu", "segment", "phase", "detail", NULL};
+    struct page_table *cells = existing(data, "units.phases");
+    return cells ? page_sort(cells, order) : LAM_OK;
+}
+
+static void relate_cells(struct page_columns *data, int64_t usual_cpu)
+{
+    struct page_table *cells = existing(data, "units.phases");
+    struct page_column *cpu = cells ? page_column_find(cells, "cpu_s") : NULL;
+    const struct page_column *samples = cells ? page_column_find(cells, "samples") : NULL;
+    if (cpu && samples && cpu->type == PAGE_INT && samples->type == PAGE_INT) {
+        cpu->related = samples;
+        cpu->times = usual_cpu;
+    }
+}
+
+static void thin_timeline(struct page_columns *data)
+{
+    static const char *const last[] = {"t_s", NULL};
+    struct page_table *timeline = existing(data, "timeline");
+    if (!timeline)
+        return;
+    timeline->merged = page_thin(timeline, TIMELINE_ROWS_MAX, last);
+    for (struct page_column *column = timeline->columns; column; column = column->next)
+        page_round_real(column, TIMELINE_PARTS);
+}
+
+int page_apply_rules(struct page_columns *data, uint64_t quantum_ns, int64_t usual_cpu)
+{
+    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++) {
+        struct page_table *table = existing(data, dropped[i].table);
+        if (table)
+            page_drop(table, dropped[i].column);
+    }
+    thin_timeline(data);
+    int rc = order_cells(data);
+    round_tables(data, quantum_ns);
+    relate_cells(data, usual_cpu);
+    return rc;
+}
+
+static void put_sentence(struct json_writer *json, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void put_sentence(struct json_writer *json, const char *fmt, ...)
+{
+    struct strbuf text = {0};
+    va_list args;
+    va_start(args, fmt);
+    strbuf_addv(&text, fmt, args);
+    va_end(args);
+    json_put_str(json, strbuf_text(&text));
+    strbuf_free(&text);
+}
+
+void page_describe_rules(const struct page_columns *data, uint64_t quantum_ns,
+                         struct json_writer *json)
+{
+    json_member_array(json, "rounding");
+    put_sentence(json,
+                 "Times of spans, threads, waits and of a unit's phases are rounded to %llu "
+                 "microseconds, those of processes to one; sums hold.",
+                 (unsigned long long)(quantum_ns / MICROSECOND_NS));
+    for (const struct page_table *table = data->tables; table; table = table->next) {
+        if (table->merged > 1)
+            put_sentence(json, "A point of the %s is the mean of %zu that were recorded.",
+                         table->name, table->merged);
+    }
+    json_put_end(json);
+}
