@@ -9,11 +9,11 @@ import shutil
 import subprocess
 import sys
 
-from record_lib import LAMELLA, Skip, check, equal, main
+from record_lib import LAMELLA, Skip, check, compile_c, equal, main
 
 BUILD = os.environ.get("LAMELLA_BUILD", "build/release")
 SRC = os.environ.get("LAMELLA_SRC", os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-LUA = shutil.which("lua5.4") or shutil.which("lua")
+LUA = os.environ.get("LAMELLA_TEST_LUA") or shutil.which("lua5.4") or shutil.which("lua")
 DATA = os.path.join(SRC, "tests", "data", "lua")
 PLUGIN = os.path.join(BUILD, "plugins", "lua", "lamella.so")
 
@@ -316,6 +316,130 @@ def test_bounded():
         if "tree" in options or "auto" in options:
             equal(found["f (loop.lua:1)"], 500000, options)
         check(any("loop.lua" in name for name in found), f"{options}: {found}")
+
+
+HOST = r"""
+#include <lua.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include "lamella/lua.h"
+static const char script[] =
+    "local function burn(n) local x = 0 for i = 1, n do x = x + i % 3 end return x end\n"
+    "local function body(n) for i = 1, 5 do burn(n) coroutine.yield(i) end end\n"
+    "function round(n) local all = {} for i = 1, 20 do all[i] = coroutine.create(body) end\n"
+    "  for step = 1, 6 do for i = 1, 20 do coroutine.resume(all[i], n) end end end\n"
+    "function fails() error('caught in C') end\n"
+    "function steps() burn(10) coroutine.yield(1) burn(10) coroutine.yield(2) burn(10) end\n"
+    "function breaks() burn(10) coroutine.yield(1) error('in a coroutine') end\n"
+    "function after() burn(5) end\n";
+static void drive(lua_State *L, const char *name)   /* a scheduler in C */
+{
+    lua_State *co = lua_newthread(L);
+    int results;
+    lua_getglobal(co, name);
+    while (lua_resume(co, NULL, 0, &results) == LUA_YIELD) { lua_pop(co, results); lam_lua_settle(co); }
+    lam_lua_settle(co);
+    lua_pop(L, 1);
+}
+static void *run(void *arg)
+{
+    struct timespec from, to;
+    lua_State *L = luaL_newstate();
+    luaL_openlibs(L);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    if (arg) lam_lua_start(L);
+    if (luaL_loadbuffer(L, script, sizeof script - 1, "@host.lua") || lua_pcall(L, 0, 0, 0)) return arg;
+    if (!arg) lam_lua_start(L);
+    for (int i = 0; i < 3; i++) {
+        lua_getglobal(L, "round"); lua_pushinteger(L, 20000); lua_call(L, 1, 0);
+        lua_getglobal(L, "fails"); lua_pcall(L, 0, 0, 0); lam_lua_settle(L);
+        drive(L, "steps"); drive(L, "breaks"); drive(L, "after");
+    }
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    fprintf(stderr, "%.9f\n", (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec));
+    lua_close(L);
+    return arg;
+}
+int main(void)
+{
+    pthread_t threads[4];
+    for (long i = 0; i < 4; i++) pthread_create(&threads[i], NULL, run, (void *)i);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+    lua_State *L = luaL_newstate();    /* at the same place as one before, perhaps; left open */
+    luaL_openlibs(L);
+    luaL_requiref(L, "lamella", luaopen_lamella, 0);
+    return luaL_dostring(L, script) || luaL_dostring(L, "round(1) for _, name in ipairs{'lamella'} do print(_G[name]) end");
+}
+"""
+
+
+def test_host_program_with_threads():
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "lua5.4"], capture_output=True, text=True, check=False)
+    if flags.returncode != 0:
+        raise Skip("no pkg-config file of Lua 5.4")
+    program = compile_c("host", HOST, "-I" + os.path.join(SRC, "include"), "-L" + BUILD, "-llamella-lua", "-llamella", *flags.stdout.split(), "-lpthread", "-Wl,-rpath," + BUILD)
+    done = subprocess.run([program], env={**os.environ, "LAMELLA_OUT": "cpu.lamella", "LAMELLA_OPTIONS": "clock=cpu"}, capture_output=True, timeout=60, check=True)
+    cpu_s = sum(map(float, done.stderr.split()))
+    told = sum(row["self_s"] for row in report("cpu.lamella")["activities"])
+    check(abs(told - cpu_s) < 0.02 * cpu_s, f"self times {told}, the threads' CPU time {cpu_s}")
+    done = subprocess.run([program], env={**os.environ, "LAMELLA_OUT": "r.lamella"}, capture_output=True, timeout=60, check=False)
+    equal((done.returncode, done.stdout), (0, b"nil\n"), "the host")
+    found = collections.Counter()
+    rows = report()["activities"]
+    for row in rows:
+        found[row["label"]] += row["count"]
+        equal(row["open"], 0, row["label"])
+    wanted = {"round (host.lua:3)": 12, "burn (host.lua:1)": 12 * (100 + 3 + 1 + 1), "fails (host.lua:5)": 12, "steps (host.lua:6)": 12,
+              "breaks (host.lua:7)": 12, "after (host.lua:8)": 12, "body (host.lua:2)": 12 * 20}
+    got = {name: found[name] for name in wanted}
+    got["body (host.lua:2)"] = found["anonymous (host.lua:2)"]
+    equal(got, wanted, "calls")
+
+
+FORK = """
+#include <lauxlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int forks(lua_State *L) { lua_pushinteger(L, fork()); return 1; }
+static int waits(lua_State *L) { (void)L; wait(NULL); return 0; }
+int luaopen_forks(lua_State *L) { lua_pushcfunction(L, forks); lua_setglobal(L, "fork"); lua_pushcfunction(L, waits); lua_setglobal(L, "wait"); return 0; }
+"""
+
+FORKS = """
+require "forks"
+local function g() end
+local co
+local function f()
+  local pid = fork()
+  for i = 1, pid == 0 and 3 or 2 do g() end
+  if pid ~= 0 then wait() end
+  coroutine.yield(pid)
+  g()
+end
+co = coroutine.wrap(f)
+local pid = co()
+co()
+g()
+"""
+
+
+def test_fork_inside_of_calls():
+    flags = subprocess.run(["pkg-config", "--cflags", "lua5.4"], capture_output=True, text=True, check=False)
+    if flags.returncode != 0:
+        raise Skip("no pkg-config file of Lua 5.4")
+    compile_c("forks.so", FORK, "-shared", "-fPIC", *flags.stdout.split())
+    equal(lua(script("forking.lua", FORKS), LUA_CPATH=os.path.join(BUILD, "plugins", "lua", "?.so") + ";./?.so"), b"", "output")
+    data = report()
+    found = collections.Counter()
+    for row in data["activities"]:
+        found[row["label"]] += row["count"]
+    streams = [name for name in os.listdir("r.lamella") if name.endswith(".lam")]
+    equal(len(streams), 2, "streams")
+    equal((found["g (forking.lua:3)"], found["anonymous (forking.lua:5)"]), (9, 2), "calls of parent and child, which both return from the call that forks")
+    equal(data["findings"], [], "nothing unbalanced")
 
 
 if __name__ == "__main__":
