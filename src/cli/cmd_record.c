@@ -12,6 +12,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "cli/launcher_talk.h"
+#include "cli/record_cargo.h"
 #include "cli/record_summary.h"
 #include "session/rate_ladder.h"
 #include "session/record.h"
@@ -154,7 +155,7 @@ static void occupy_standard_descriptors(void)
             return;
 }
 
-static int run(const struct record_settings *given, bool is_quiet)
+static int run(const struct record_settings *given, bool adds_argument, bool is_quiet)
 {
     struct record_settings settings = *given;
     struct lam_error error = LAM_ERROR_INIT;
@@ -167,6 +168,8 @@ static int run(const struct record_settings *given, bool is_quiet)
     settings.finishing = status_finish;
     settings.ctx = &status;
     settings.symbols_ctx = &summary;
+    struct record_cargo cargo = {0};
+    record_cargo_begin(&cargo, &settings, adds_argument);
     int rc = record_run(&settings, &outcome, &error);
     signal(SIGPIPE, SIG_IGN); /* a reader of our messages that has gone must not change the exit code */
     status_clear(&status);
@@ -175,6 +178,7 @@ static int run(const struct record_settings *given, bool is_quiet)
     if (!outcome.has_run)
         launcher_say("%s", error.msg);
     record_outcome_free(&outcome);
+    record_cargo_free(&cargo);
     return code;
 }
 
@@ -203,7 +207,7 @@ static int record_as(const struct record_way *way, int argc, char **argv)
     struct option_list only = {0}, skip = {0};
     struct option_operands rest = {0};
     struct record_settings settings = {.engine = STREAM_ENGINE_AUTO, .symbols = record_write_symbols};
-    bool no_kernel = false, is_quiet = false;
+    bool no_kernel = false, is_quiet = false, no_cargo_args = false;
     const struct option_row rows[] = {
         {.long_name = "output",
          .short_name = 'o',
@@ -244,6 +248,12 @@ static int record_as(const struct record_way *way, int argc, char **argv)
          .help = "largest stream of one process, such as 64M [none]",
          .kind = OPTION_BYTES,
          .target = &settings.max_bytes},
+        {.long_name = "no-cargo-args",
+         .help =
+             "do not add --timings to a cargo command that builds; without this cargo prints one "
+             "more line on stderr and writes its page in target/cargo-timings",
+         .kind = OPTION_FLAG,
+         .target = &no_cargo_args},
         {.long_name = "quiet",
          .short_name = 'q',
          .help = "no status line, no notices and no summary; failures of the recording are said",
@@ -286,7 +296,7 @@ static int record_as(const struct record_way *way, int argc, char **argv)
     occupy_standard_descriptors();
     char *outer = NULL;
     code = record_is_nested(&outer) ? run_nested(settings.command, outer, is_quiet)
-                                    : run(&settings, is_quiet);
+                                    : run(&settings, !no_cargo_args, is_quiet);
     mem_free(outer);
 out:
     mem_free(command);

@@ -258,6 +258,20 @@ static int write_last(struct recording *rec, struct lam_error *err)
     return rc;
 }
 
+/* Clocks can be set: the end is the start and what went by since. */
+static void attach(struct recording *rec)
+{
+    const struct record_settings *settings = rec->settings;
+    struct lam_error error = LAM_ERROR_INIT;
+    struct record_window window = {.start_unix_ns = (int64_t)rec->facts.start.wall_ns,
+                                   .end_unix_ns =
+                                       (int64_t)(rec->facts.start.wall_ns + rec->facts.elapsed_ns)};
+    if (settings->attach && settings->attach(settings->attach_ctx, rec->directory, &window,
+                                             &rec->attachments, &error) < 0)
+        record_warn(rec, "%s", error.msg);
+    rec->facts.attachments = &rec->attachments;
+}
+
 /* The order matters to whoever dies in between: the recording names the scratch place until all is in it. */
 static int bring_home(struct recording *rec, struct lam_error *err)
 {
@@ -272,6 +286,8 @@ static int bring_home(struct recording *rec, struct lam_error *err)
         rc = collect_all(rec->scratch, rec->directory, PACK_THREADS, 0, &rec->collected, err);
     if (rc >= 0) /* what resolves symbols reads it; it still names the scratch place */
         rc = session_json_write(rec->directory, &rec->facts, err);
+    if (rc >= 0)
+        attach(rec);
     if (rc >= 0 && rec->settings->symbols &&
         rec->settings->symbols(rec->settings->symbols_ctx, rec->directory, &unheeded) < 0)
         record_warn(rec, "symbols were not stored: %s", unheeded.msg);
@@ -315,6 +331,8 @@ static void recording_free(struct recording *rec)
     control_close(&rec->control);
     tree_poll_close(&rec->poll);
     array_free(&rec->launch.reaped);
+    array_each(&rec->attachments, attachment) mem_free(attachment->from);
+    array_free(&rec->attachments);
     array_free(&rec->facts.times);
     remove_link(rec);
     mem_free(rec->agent);

@@ -7,9 +7,20 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "session/session_file.h"
 #include "session/session_stub.h"
 #include "session/tree_poll.h"
 #include "stream/layout.h" /* enum stream_engine */
+
+/* When the command ran, for who looks for what it left behind. */
+struct record_window {
+    int64_t start_unix_ns, end_unix_ns;
+};
+
+/* Puts files beside the streams of a recording whose command has ended, and names them. A failure is told by *err and does the
+ * recording no harm. */
+typedef int (*record_attach_fn)(void *ctx, const char *recording, const struct record_window *window,
+                                struct session_attachments *attachments, struct lam_error *err);
 
 struct record_settings {
     const char *output; /* NULL: lamella-DATE-TIME.lamella in the current directory */
@@ -24,9 +35,13 @@ struct record_settings {
     size_t skip_count;
     uint64_t max_bytes;         /* of a process's stream; 0: no limit */
     char *const *command;       /* NULL-ended, at least one */
+    char *const *shown_command; /* what is said of it: as the user gave it; NULL: command */
+    const char *added_argument; /* what command has and shown_command has not; NULL */
     char *const *environment;   /* NULL-ended */
     session_symbols_fn symbols; /* NULL: no sidecar is written */
     void *symbols_ctx;
+    record_attach_fn attach; /* NULL: nothing is attached */
+    void *attach_ctx;
     /* Called with each row of the poll, at most ten times a second, while the command runs; NULL: not. */
     void (*progress)(void *ctx, uint64_t elapsed_ns, const struct timeline_row *row);
     /* Called once when the command has ended and the recording is being finished; NULL: not. */

@@ -214,7 +214,8 @@ static int fill_facts(struct recording *rec, struct lam_error *err)
         facts->session_id = session_mono_ns() << 16 ^ (uint64_t)getpid(); /* 0 means none */
     machine_info_read(&rec->machine);
     rec->cwd = getcwd(NULL, 0);
-    facts->command = settings->command;
+    facts->command = settings->shown_command ? settings->shown_command : settings->command;
+    facts->added_argument = settings->added_argument;
     facts->environment = settings->environment;
     facts->cwd = rec->cwd;
     facts->directory = rec->directory;

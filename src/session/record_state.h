@@ -40,6 +40,7 @@ struct recording {
     uint64_t children_before_ns;
     uint64_t next_times_ns, next_save_ns, next_room_ns, next_rate_ns;
     struct collect_result collected;
+    struct session_attachments attachments;
 };
 
 /* Everything before the command starts: the directory, the scratch place, the engine, the control page, session.json, the

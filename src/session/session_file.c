@@ -33,6 +33,7 @@ static void put_command(struct json_writer *json, const struct session_facts *fa
     for (char *const *arg = facts->command; *arg; arg++)
         json_put_str(json, *arg);
     json_put_end(json);
+    put_optional(json, "added_argument", facts->added_argument);
     put_optional(json, "cwd", facts->cwd);
     json_member_str(json, "directory", facts->directory);
     put_optional(json, "scratch", facts->scratch);
@@ -311,6 +312,22 @@ static void put_poll(struct json_writer *json, const struct session_facts *facts
     put_timeline(json, tree_poll_rows(facts->poll));
 }
 
+static void put_attachments(struct json_writer *json, const struct session_facts *facts)
+{
+    if (!facts->attachments || facts->attachments->count == 0)
+        return;
+    json_member_array(json, "attachments");
+    array_each(facts->attachments, it)
+    {
+        json_put_object(json);
+        json_member_str(json, "kind", it->kind);
+        json_member_str(json, "file", it->file);
+        put_optional(json, "from", it->from);
+        json_put_end(json);
+    }
+    json_put_end(json);
+}
+
 static void put_all(struct json_writer *json, const struct session_facts *facts)
 {
     char id[17];
@@ -330,6 +347,7 @@ static void put_all(struct json_writer *json, const struct session_facts *facts)
     build_settings_write(json, facts->environment);
     put_strings(json, "warnings", (const char *const *)facts->warnings.items, facts->warnings.count);
     put_streams(json, facts->files);
+    put_attachments(json, facts);
     put_reaped(json, facts);
     put_poll(json, facts);
     json_put_end(json);

@@ -23,10 +23,20 @@ enum { SESSION_TIMES_MAX = 4096 };
 struct session_times LAM_ARRAY_BODY(struct clock_reading);
 struct session_warnings LAM_ARRAY_BODY(char *);
 
+/* What stands beside the streams in a recording: a build tool's own record, what was noted of it. */
+struct session_attachment {
+    const char *kind; /* "cargo_timings" */
+    const char *file; /* in the recording */
+    char *from;       /* where it was copied from, for mem_free(); NULL: made by the launcher */
+};
+struct session_attachments LAM_ARRAY_BODY(struct session_attachment);
+
 /* Everything that is written. Pointers are borrowed. */
 struct session_facts {
     uint64_t session_id;
-    char *const *command; /* NULL-ended */
+    char *const *command;       /* NULL-ended; as it was given */
+    const char *added_argument; /* what was started with one more; NULL */
+    const struct session_attachments *attachments;
     char *const *environment;
     const char *cwd;
     const char *directory;

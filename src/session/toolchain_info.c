@@ -13,44 +13,21 @@
 #include "base/glob.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
+#include "session/program_answer.h"
 #include "session/program_check.h"
 #include "symbols/debug_file.h"
 #include "symbols/elf_file.h"
 #include "symbols/elf_symbols.h"
 
-enum { ANSWER_LIMIT = 65536, ANSWER_SECONDS = 10 };
+enum { ANSWER_LIMIT = 65536 };
 
 /* The first line that a program prints on stdout, for mem_free(); NULL when it failed. */
 static char *first_line(const char *const *argv)
 {
-    int out[2];
-    char *text = NULL;
     size_t length = 0;
-    if (pipe2(out, O_CLOEXEC) < 0)
-        return NULL;
-    pid_t pid = fork();
-    if (pid == 0) {
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-        dup2(null, STDIN_FILENO);
-        dup2(null, STDERR_FILENO);
-        dup2(out[1], STDOUT_FILENO);
-        alarm(ANSWER_SECONDS); /* survives the exec: a tool that hangs is ended */
-        execvp(argv[0], (char *const *)argv);
-        _exit(127);
-    }
-    close(out[1]);
-    int rc =
-        pid < 0 ? LAM_E_IO : file_read_all_fd(out[0], argv[0], ANSWER_LIMIT, &text, &length, NULL);
-    close(out[0]);
-    int status = -1;
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (rc < 0 || status != 0) {
-        if (rc >= 0)
-            mem_free(text);
-        return NULL;
-    }
-    text[strcspn(text, "\n")] = '\0';
+    char *text = program_answer(argv, ANSWER_LIMIT, &length);
+    if (text)
+        text[strcspn(text, "\n")] = '\0';
     return text;
 }
 

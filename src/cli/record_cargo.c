@@ -1,0 +1,279 @@
+#include "cli/record_cargo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "build/cargo_notes.h"
+#include "build/cargo_timings.h"
+#include "session/program_answer.h"
+
+enum {
+    ANSWER_BYTES_MAX = 64 << 20,
+    PAGE_BYTES_MAX = 256 << 20,
+    TIMINGS_SINCE = 60,    /* cargo 1.60: --timings without -Z */
+    EARLY_NS = 1100000000, /* old pages say whole seconds, rounded down */
+};
+
+static char timings_argument[] = "--timings";
+
+/* ---- before ---- */
+
+/* Words of another cargo command, asked in the same place as the recorded one. NULL-ended; borrowed. */
+struct words LAM_ARRAY_BODY(const char *);
+
+static int begin_words(struct words *words, const struct record_cargo *cargo, const char *program)
+{
+    int rc = array_push(words, program);
+    if (rc == LAM_OK && cargo->command.toolchain)
+        rc = array_push(words, cargo->command.toolchain);
+    array_each(&cargo->command.place, arg) if (rc == LAM_OK) rc = array_push(words, *arg);
+    return rc;
+}
+
+static char *ask_cargo(const struct record_cargo *cargo, const char *program,
+                       const char *const *question, size_t *length)
+{
+    struct words words = {0};
+    int rc = begin_words(&words, cargo, program);
+    for (; *question && rc == LAM_OK; question++)
+        rc = array_push(&words, *question);
+    if (rc == LAM_OK && cargo->command.manifest_path &&
+        strcmp(words.items[words.count - 1], "-V") != 0) {
+        rc = array_push(&words, "--manifest-path");
+        if (rc == LAM_OK)
+            rc = array_push(&words, cargo->command.manifest_path);
+    }
+    if (rc == LAM_OK)
+        rc = array_push(&words, NULL);
+    char *answer = rc == LAM_OK ? program_answer(words.items, ANSWER_BYTES_MAX, length) : NULL;
+    array_free(&words);
+    return answer;
+}
+
+/* "cargo 1.95.0 (…)": whether it has --timings. */
+static bool knows_timings(const struct record_cargo *cargo, const char *program)
+{
+    static const char *const question[] = {"-V", NULL};
+    size_t length = 0;
+    char *answer = ask_cargo(cargo, program, question, &length);
+    unsigned major = 0, minor = 0;
+    bool knows = answer && sscanf(answer, "cargo %u.%u", &major, &minor) == 2 &&
+                 (major > 1 || (major == 1 && minor >= TIMINGS_SINCE));
+    mem_free(answer);
+    return knows;
+}
+
+static bool read_metadata(struct record_cargo *cargo, const char *program)
+{
+    static const char *const question[] = {"metadata",         "--no-deps", "--offline",
+                                           "--format-version", "1",         NULL};
+    size_t length = 0;
+    char *answer = ask_cargo(cargo, program, question, &length);
+    bool ok = answer && cargo_metadata_parse(&cargo->metadata, answer, length, NULL) == LAM_OK;
+    mem_free(answer);
+    return ok;
+}
+
+static void find_directories(struct record_cargo *cargo)
+{
+    const struct cargo_metadata *metadata = &cargo->metadata;
+    const char *target = cargo->command.target_dir ? cargo->command.target_dir : metadata->target_dir;
+    /* Without a directory of its own the build's is the target's. */
+    bool is_apart = metadata->build_dir && metadata->target_dir &&
+                    strcmp(metadata->build_dir, metadata->target_dir) != 0;
+    const char *build = is_apart ? metadata->build_dir : target;
+    cargo->target_dir = target ? mem_strdup(target) : NULL;
+    cargo->build_dir = build ? mem_strdup(build) : NULL;
+}
+
+/* The argument goes right behind cargo's command: what follows may be a program's. */
+static void add_argument(struct record_cargo *cargo, struct record_settings *settings)
+{
+    char *const *given = settings->command;
+    size_t count = 0, used = 0;
+    while (given[count])
+        count++;
+    cargo->argv = mem_zalloc(count + 2, sizeof *cargo->argv);
+    if (!cargo->argv)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        cargo->argv[used++] = given[i];
+        if (i == cargo->command.subcommand)
+            cargo->argv[used++] = timings_argument;
+    }
+    settings->shown_command = given;
+    settings->command = cargo->argv;
+    settings->added_argument = timings_argument;
+}
+
+/* ---- after ---- */
+
+static int copy_file(const char *from, const char *recording, const char *name, struct lam_error *err)
+{
+    char *text = NULL, *to = path_join(recording, name);
+    size_t length = 0;
+    int rc = to ? file_read_all(from, PAGE_BYTES_MAX, &text, &length, err)
+                : lam_error_set(err, LAM_E_NOMEM, "%s: out of memory", name);
+    if (rc >= 0) {
+        rc = file_write_all(to, text, length, err);
+        mem_free(text);
+    }
+    mem_free(to);
+    return rc;
+}
+
+static int64_t mtime_ns(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec : 0;
+}
+
+/* When a page's build began; false: it is not this one's. Pages are written once, at a build's end. */
+static bool page_start(const char *path, const struct record_window *window, int64_t *start_ns)
+{
+    struct cargo_record record;
+    int64_t written_ns = mtime_ns(path);
+    if (written_ns < window->start_unix_ns || written_ns > window->end_unix_ns + EARLY_NS ||
+        cargo_timings_load(&record, path, NULL) < 0)
+        return false;
+    bool is_ours = record.has_started_at &&
+                   record.started_at_unix_ns > window->start_unix_ns - EARLY_NS &&
+                   record.started_at_unix_ns < window->end_unix_ns;
+    *start_ns = record.started_at_unix_ns;
+    cargo_record_free(&record);
+    return is_ours;
+}
+
+/* The page that this build wrote, for mem_free(); NULL. Another build that was started meanwhile began later. */
+static char *find_page(const struct record_cargo *cargo, const struct record_window *window)
+{
+    char *dir = cargo->target_dir ? path_join(cargo->target_dir, "cargo-timings") : NULL,
+         *best = NULL;
+    struct dir_entries entries = {0};
+    int64_t best_ns = INT64_MAX;
+    if (dir && dir_list(dir, &entries, NULL) >= 0) {
+        array_each(&entries, entry)
+        {
+            int64_t start_ns = 0;
+            char *path =
+                text_starts_with(entry->name, "cargo-timing-") ? path_join(dir, entry->name) : NULL;
+            if (path && page_start(path, window, &start_ns) && start_ns < best_ns) {
+                mem_free(best);
+                best = path;
+                best_ns = start_ns;
+                path = NULL;
+            }
+            mem_free(path);
+        }
+        dir_entries_free(&entries);
+    }
+    mem_free(dir);
+    return best;
+}
+
+static int attach_page(const struct record_cargo *cargo, const char *recording,
+                       const struct record_window *window, struct session_attachments *attachments,
+                       struct lam_error *err)
+{
+    char *page = find_page(cargo, window);
+    if (!page)
+        return LAM_OK;
+    struct session_attachment attachment = {"cargo_timings", CARGO_TIMINGS_NAME, page};
+    int rc = copy_file(page, recording, CARGO_TIMINGS_NAME, err);
+    if (rc >= 0)
+        rc = array_push(attachments, attachment);
+    if (rc < 0)
+        mem_free(page);
+    return rc;
+}
+
+static int write_notes(const struct cargo_notes *notes, const char *recording,
+                       struct session_attachments *attachments, struct lam_error *err)
+{
+    struct strbuf text = {0};
+    char *path = path_join(recording, CARGO_NOTES_NAME);
+    struct session_attachment attachment = {"cargo_notes", CARGO_NOTES_NAME, NULL};
+    int rc = path ? cargo_notes_write(notes, &text, err)
+                  : lam_error_set(err, LAM_E_NOMEM, "%s: out of memory", CARGO_NOTES_NAME);
+    if (rc >= 0)
+        rc = file_write_all(path, strbuf_text(&text), text.length, err);
+    if (rc >= 0)
+        rc = array_push(attachments, attachment);
+    strbuf_free(&text);
+    mem_free(path);
+    return rc;
+}
+
+static int attach_notes(const struct record_cargo *cargo, const char *recording,
+                        struct session_attachments *attachments, struct lam_error *err)
+{
+    struct fingerprints after = {0};
+    struct build_causes causes = {0};
+    struct cargo_notes notes = {.known_before = UINT64_MAX,
+                                .target_dir = cargo->target_dir,
+                                .workspace_root = cargo->metadata.workspace_root};
+    int rc = LAM_OK;
+    if (cargo->has_before && !cargo->before.is_cut) {
+        rc = fingerprints_read(&after, cargo->build_dir);
+        if (rc == LAM_OK)
+            rc = build_causes_find(&causes, &cargo->before, &after, &cargo->metadata.packages);
+        notes.known_before = cargo->before.items.count;
+    }
+    array_each(&causes.items, cause)
+    {
+        struct cargo_cause kept = {cause->place,  cause->package, cause->hash,      cause->unit,
+                                   cause->status, cause->reason,  cause->dependency};
+        if (rc == LAM_OK)
+            rc = array_push(&notes.causes, kept);
+    }
+    if (rc < 0)
+        lam_error_set(err, rc, "%s: out of memory", CARGO_NOTES_NAME);
+    else
+        rc = write_notes(&notes, recording, attachments, err);
+    cargo_notes_free(&notes);
+    build_causes_free(&causes);
+    fingerprints_free(&after);
+    return rc;
+}
+
+static int attach(void *ctx, const char *recording, const struct record_window *window,
+                  struct session_attachments *attachments, struct lam_error *err)
+{
+    const struct record_cargo *cargo = ctx;
+    int rc = attach_page(cargo, recording, window, attachments, err);
+    int notes_rc = attach_notes(cargo, recording, attachments, rc < 0 ? NULL : err);
+    return rc < 0 ? rc : notes_rc;
+}
+
+/* ---- */
+
+void record_cargo_begin(struct record_cargo *cargo, struct record_settings *settings,
+                        bool adds_argument)
+{
+    const char *program = settings->command[0];
+    if (!cargo_command_parse(settings->command, &cargo->command) || !cargo->command.takes_timings ||
+        !read_metadata(cargo, program))
+        return; /* no workspace here, or a toolchain that is not installed: cargo will say so itself */
+    find_directories(cargo);
+    if (cargo->build_dir)
+        cargo->has_before = fingerprints_read(&cargo->before, cargo->build_dir) == LAM_OK;
+    if (adds_argument && !cargo->command.has_timings && knows_timings(cargo, program))
+        add_argument(cargo, settings);
+    settings->attach = attach;
+    settings->attach_ctx = cargo;
+}
+
+void record_cargo_free(struct record_cargo *cargo)
+{
+    cargo_command_free(&cargo->command);
+    cargo_metadata_free(&cargo->metadata);
+    fingerprints_free(&cargo->before);
+    mem_free(cargo->target_dir);
+    mem_free(cargo->build_dir);
+    mem_free(cargo->argv);
+    *cargo = (struct record_cargo){0};
+}
