@@ -290,9 +290,46 @@ static int join_units(struct join *join)
     return list_unseen(join);
 }
 
-int cargo_join(struct report *report)
+/* ---- why ---- */
+
+/* The run of a script has no hash in its command line: its package and place tell. */
+static bool is_cause_of(const struct cargo_cause *cause, const struct unit *unit)
 {
-    array_each(&report->units, unit) unit->cargo = CARGO_NONE;
+    if (unit->kind == UNIT_BUILD_SCRIPT)
+        return text_starts_with(cause->unit, "run-build-script-") &&
+               same_text(cause->package, unit->package);
+    const char *hash = unit->extra_filename;
+    return hash && hash[0] == '-' && strcmp(hash + 1, cause->hash) == 0;
+}
+
+static void join_causes(struct report *report)
+{
+    const struct cargo_notes *notes = report->cargo_notes;
+    array_each(&report->units, unit)
+    {
+        const struct cargo_unit *cargo = report_cargo_unit(report, unit);
+        if (cargo && cargo->status != CARGO_STATUS_UNKNOWN) { /* cargo's own word */
+            unit->status = cargo->status;
+            unit->reason = cargo->reason;
+            unit->reason_dep = cargo->reason_unit == CARGO_NONE
+                                   ? NULL
+                                   : report->cargo->units.items[cargo->reason_unit].package;
+            continue;
+        }
+        for (size_t i = 0; notes && i < notes->causes.count; i++) {
+            const struct cargo_cause *cause = &notes->causes.items[i];
+            if (!is_cause_of(cause, &unit->info))
+                continue;
+            unit->status = cause->status;
+            unit->reason = cause->reason;
+            unit->reason_dep = cause->dependency;
+            break;
+        }
+    }
+}
+
+static int join_record(struct report *report)
+{
     if (!report->cargo)
         return LAM_OK;
     if (is_outside(report, report->cargo)) {
@@ -305,6 +342,25 @@ int cargo_join(struct report *report)
     array_free(&join.pairs);
     mem_free(join.unit_of);
     return rc;
+}
+
+int cargo_join(struct report *report)
+{
+    array_each(&report->units, unit) unit->cargo = CARGO_NONE;
+    int rc = join_record(report);
+    if (rc == LAM_OK)
+        join_causes(report);
+    return rc;
+}
+
+int report_take_notes(struct report *report, struct cargo_notes *notes)
+{
+    report->cargo_notes = mem_alloc(sizeof *report->cargo_notes);
+    if (!report->cargo_notes)
+        return LAM_E_NOMEM;
+    *report->cargo_notes = *notes;
+    *notes = (struct cargo_notes){.known_before = UINT64_MAX};
+    return LAM_OK;
 }
 
 int report_take_cargo(struct report *report, struct cargo_record *cargo)
@@ -327,4 +383,15 @@ int64_t report_cargo_ns(const struct report *report, double cargo_s)
 {
     double ns = cargo_s * 1e9;
     return fabs(ns) < 1e18 ? report->cargo_zero_ns + (int64_t)ns : INT64_MAX;
+}
+
+void cargo_free(struct report *report)
+{
+    array_free(&report->cargo_unseen);
+    if (report->cargo)
+        cargo_record_free(report->cargo);
+    mem_free(report->cargo);
+    if (report->cargo_notes)
+        cargo_notes_free(report->cargo_notes);
+    mem_free(report->cargo_notes);
 }

@@ -12,4 +12,7 @@
  * report->cargo_note says so. */
 int cargo_join(struct report *report);
 
+/* What a report holds of cargo's. */
+void cargo_free(struct report *report);
+
 #endif

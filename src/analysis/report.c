@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/cargo_join.h"
 #include "analysis/report_state.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -50,10 +51,7 @@ void report_close(struct report **out)
     array_free(&report->spans);
     array_free(&report->timeline);
     build_graph_free(&report->graph);
-    array_free(&report->cargo_unseen);
-    if (report->cargo)
-        cargo_record_free(report->cargo);
-    mem_free(report->cargo);
+    cargo_free(report);
     array_free(&report->memory);
     array_free(&report->memory_peak.holders);
     array_free(&report->settings);

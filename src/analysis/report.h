@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "build/cargo_notes.h"
 #include "build/cargo_record.h"
 #include "build/unit.h"
 #include "profile/sink.h"
@@ -85,7 +86,10 @@ struct report_unit {
     uint32_t process; /* index */
     struct unit info;
     const char *title;
-    uint32_t cargo; /* index in report.cargo->units; CARGO_NONE */
+    uint32_t cargo;           /* index in report.cargo->units; CARGO_NONE */
+    enum cargo_status status; /* why cargo built it */
+    const char *reason;       /* for people; NULL: not known */
+    const char *reason_dep;   /* package of the dependency that took it along; NULL */
 };
 
 /* The finest total: one process, role, codegen unit, bucket. */
@@ -213,6 +217,7 @@ struct report {
     struct cargo_record *cargo; /* what cargo wrote of the build; NULL: nothing, or of another build */
     const char *cargo_note;     /* what is to be said of that; NULL */
     int64_t cargo_zero_ns;      /* cargo's zero on the session's clock */
+    struct cargo_notes *cargo_notes; /* what the launcher saw of the build from outside; NULL */
     LAM_ARRAY(uint32_t)
     cargo_unseen; /* in cargo->units: it ran them, and no process was recorded */
 };
@@ -229,6 +234,7 @@ struct profile_sink report_sink(struct report *report);
 
 /* Cargo's record, for report_finish() to join; the report takes it over, and what is in *cargo is gone. One at most. */
 int report_take_cargo(struct report *report, struct cargo_record *cargo);
+int report_take_notes(struct report *report, struct cargo_notes *notes);
 
 /* The cargo unit of a unit; NULL. */
 const struct cargo_unit *report_cargo_unit(const struct report *report,

@@ -265,6 +265,9 @@ static int read_unit(struct json_reader *json, struct cargo_record *record)
         unit->rmeta_s = unit->frontend_s = rmeta;
         unit->codegen_s = duration - rmeta;
     }
+    /* With sections measured (-Z section-timings) programs have a front end too, and no metadata that anybody waits for. */
+    if ((!isnan(unit->link_s) || !isnan(unit->other_s)) && unit->unblocked_rmeta.count == 0)
+        unit->rmeta_s = NAN;
     return LAM_OK;
 }
 

@@ -3,8 +3,8 @@
 #include "analysis/sink_tee.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "build/cargo_timings.h"
 #include "cli/launcher_talk.h"
+#include "cli/read_cargo.h"
 #include "cli/recording_ready.h"
 #include "input/input_kind.h"
 #include "output/report_rows.h"
@@ -24,28 +24,6 @@ static int open_symbols(const char *recording, struct symbols **symbols, struct 
         launcher_say("warning: %s; names and phases will be missing", err->msg);
     *err = (struct lam_error)LAM_ERROR_INIT;
     return LAM_OK;
-}
-
-/* What the launcher kept of cargo's own record. One that cannot be read is no failure: the rest of the report stands without. */
-static int open_cargo(struct report_reading *reading, const char *recording, struct lam_error *err)
-{
-    struct cargo_record cargo;
-    char *path = path_is_dir(recording) ? path_join(recording, CARGO_TIMINGS_NAME) : NULL;
-    int rc = LAM_OK;
-    if (path && path_exists(path)) {
-        rc = cargo_timings_load(&cargo, path, err);
-        if (rc == LAM_OK && cargo.damage[0])
-            launcher_say("warning: %s; what stands before that is used", cargo.damage);
-        if (rc == LAM_OK)
-            rc = report_take_cargo(reading->report, &cargo);
-        if (rc < 0 && rc != LAM_E_NOMEM) {
-            launcher_say("warning: %s", err->msg);
-            *err = (struct lam_error)LAM_ERROR_INIT;
-            rc = LAM_OK;
-        }
-    }
-    mem_free(path);
-    return rc;
 }
 
 /* What a filter needs: processes are called as in the report, which has just taken the one that is asked about. */
@@ -107,7 +85,7 @@ int report_reading_open(struct report_reading *reading, const char *const *input
     if (rc == LAM_OK)
         rc = labels_finish(reading->labels, err);
     if (rc == LAM_OK && is_recording)
-        rc = open_cargo(reading, inputs[0], err);
+        rc = read_cargo(reading->report, inputs[0], err);
     return rc == LAM_OK ? report_finish(reading->report, err) : rc;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "build/cargo_log.h"
 #include "build/cargo_notes.h"
 #include "build/cargo_timings.h"
 #include "session/program_answer.h"
@@ -132,63 +133,128 @@ static int64_t mtime_ns(const char *path)
     return stat(path, &st) == 0 ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec : 0;
 }
 
-/* When a page's build began; false: it is not this one's. Pages are written once, at a build's end. */
-static bool page_start(const char *path, const struct record_window *window, int64_t *start_ns)
+/* Files are written during their build: by others before and after it. */
+static bool is_written_within(const char *path, const struct record_window *window)
+{
+    int64_t written_ns = mtime_ns(path);
+    return written_ns >= window->start_unix_ns && written_ns <= window->end_unix_ns + EARLY_NS;
+}
+
+static bool is_begun_within(const struct cargo_record *record, const struct record_window *window)
+{
+    return record->has_started_at && record->started_at_unix_ns > window->start_unix_ns - EARLY_NS &&
+           record->started_at_unix_ns < window->end_unix_ns;
+}
+
+/* Whether a page of timings, or a session log, is of this build, and when that began. */
+typedef bool (*is_ours_fn)(const struct record_cargo *cargo, const char *path,
+                           const struct record_window *window, int64_t *start_ns);
+
+static bool is_our_page(const struct record_cargo *cargo, const char *path,
+                        const struct record_window *window, int64_t *start_ns)
 {
     struct cargo_record record;
-    int64_t written_ns = mtime_ns(path);
-    if (written_ns < window->start_unix_ns || written_ns > window->end_unix_ns + EARLY_NS ||
-        cargo_timings_load(&record, path, NULL) < 0)
+    (void)cargo; /* it lies in the build's own directory */
+    if (cargo_timings_load(&record, path, NULL) < 0)
         return false;
-    bool is_ours = record.has_started_at &&
-                   record.started_at_unix_ns > window->start_unix_ns - EARLY_NS &&
-                   record.started_at_unix_ns < window->end_unix_ns;
+    bool is_ours = is_begun_within(&record, window);
     *start_ns = record.started_at_unix_ns;
     cargo_record_free(&record);
     return is_ours;
 }
 
-/* The page that this build wrote, for mem_free(); NULL. Another build that was started meanwhile began later. */
-static char *find_page(const struct record_cargo *cargo, const struct record_window *window)
+static bool is_our_log(const struct record_cargo *cargo, const char *path,
+                       const struct record_window *window, int64_t *start_ns)
 {
-    char *dir = cargo->target_dir ? path_join(cargo->target_dir, "cargo-timings") : NULL,
-         *best = NULL;
-    struct dir_entries entries = {0};
-    int64_t best_ns = INT64_MAX;
-    if (dir && dir_list(dir, &entries, NULL) >= 0) {
-        array_each(&entries, entry)
-        {
-            int64_t start_ns = 0;
-            char *path =
-                text_starts_with(entry->name, "cargo-timing-") ? path_join(dir, entry->name) : NULL;
-            if (path && page_start(path, window, &start_ns) && start_ns < best_ns) {
-                mem_free(best);
-                best = path;
-                best_ns = start_ns;
-                path = NULL;
-            }
-            mem_free(path);
+    struct cargo_runs runs;
+    bool is_ours = false;
+    if (cargo_log_load(&runs, path, NULL) < 0)
+        return false;
+    array_each(&runs, run)
+    {
+        if (run->target_dir && cargo->target_dir &&
+            strcmp(run->target_dir, cargo->target_dir) == 0 && is_begun_within(run, window)) {
+            is_ours = true;
+            *start_ns = run->started_at_unix_ns;
         }
-        dir_entries_free(&entries);
     }
-    mem_free(dir);
+    cargo_runs_free(&runs);
+    return is_ours;
+}
+
+/* The file that this build wrote, for mem_free(); NULL. Another build that was started meanwhile began later. */
+static char *find_file(const struct record_cargo *cargo, const char *dir, const char *end,
+                       const struct record_window *window, is_ours_fn is_ours)
+{
+    struct dir_entries entries = {0};
+    char *best = NULL;
+    int64_t best_ns = INT64_MAX;
+    if (dir_list(dir, &entries, NULL) < 0)
+        return NULL;
+    array_each(&entries, entry)
+    {
+        int64_t start_ns = 0;
+        char *path = entry->kind != DIR_KIND_DIR && text_ends_with(entry->name, end)
+                         ? path_join(dir, entry->name)
+                         : NULL;
+        if (path && is_written_within(path, window) && is_ours(cargo, path, window, &start_ns) &&
+            start_ns < best_ns) {
+            mem_free(best);
+            best = path;
+            best_ns = start_ns;
+            path = NULL;
+        }
+        mem_free(path);
+    }
+    dir_entries_free(&entries);
     return best;
+}
+
+/* Copies what was found, and takes its name over; NULL: there is nothing. */
+static int attach_file(char *from, const char *kind, const char *name, const char *recording,
+                       struct session_attachments *attachments, struct lam_error *err)
+{
+    struct session_attachment attachment = {kind, name, from};
+    if (!from)
+        return LAM_OK;
+    int rc = copy_file(from, recording, name, err);
+    if (rc >= 0)
+        rc = array_push(attachments, attachment);
+    if (rc < 0)
+        mem_free(from);
+    return rc;
 }
 
 static int attach_page(const struct record_cargo *cargo, const char *recording,
                        const struct record_window *window, struct session_attachments *attachments,
                        struct lam_error *err)
 {
-    char *page = find_page(cargo, window);
-    if (!page)
-        return LAM_OK;
-    struct session_attachment attachment = {"cargo_timings", CARGO_TIMINGS_NAME, page};
-    int rc = copy_file(page, recording, CARGO_TIMINGS_NAME, err);
-    if (rc >= 0)
-        rc = array_push(attachments, attachment);
-    if (rc < 0)
-        mem_free(page);
-    return rc;
+    char *dir = cargo->target_dir ? path_join(cargo->target_dir, "cargo-timings") : NULL;
+    char *page = dir ? find_file(cargo, dir, ".html", window, is_our_page) : NULL;
+    mem_free(dir);
+    return attach_file(page, "cargo_timings", CARGO_TIMINGS_NAME, recording, attachments, err);
+}
+
+/* $CARGO_HOME/log */
+static char *log_dir(void)
+{
+    const char *home = getenv("CARGO_HOME"), *user = getenv("HOME");
+    struct strbuf text = {0};
+    if (home && *home)
+        strbuf_addf(&text, "%s/log", home);
+    else
+        strbuf_addf(&text, "%s/.cargo/log", user ? user : "");
+    return strbuf_take(&text, NULL);
+}
+
+static int attach_log(const struct record_cargo *cargo, const char *recording,
+                      const struct record_window *window, struct session_attachments *attachments,
+                      struct lam_error *err)
+{
+    char *dir = log_dir();
+    char *log = dir ? find_file(cargo, dir, ".jsonl", window, is_our_log) : NULL;
+    mem_free(dir);
+    return attach_file(log, "cargo_log", CARGO_LOG_NAME, recording, attachments, err);
 }
 
 static int write_notes(const struct cargo_notes *notes, const char *recording,
@@ -245,6 +311,8 @@ static int attach(void *ctx, const char *recording, const struct record_window *
 {
     const struct record_cargo *cargo = ctx;
     int rc = attach_page(cargo, recording, window, attachments, err);
+    int log_rc = attach_log(cargo, recording, window, attachments, rc < 0 ? NULL : err);
+    rc = rc < 0 ? rc : log_rc;
     int notes_rc = attach_notes(cargo, recording, attachments, rc < 0 ? NULL : err);
     return rc < 0 ? rc : notes_rc;
 }

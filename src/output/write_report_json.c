@@ -285,6 +285,8 @@ static void put_unit(struct json_writer *json, const struct report *report, uint
     }
     json_put_end(json);
     put_waits(json, &process->ledger.waits);
+    json_member_str(json, "status", cargo_status_name(unit->status));
+    json_member_str(json, "reason", unit->reason);
     put_cargo_unit(json, report_cargo_unit(report, unit));
     write_graph_unit_json(json, report, index);
     json_put_end(json);

@@ -199,7 +199,6 @@ static const struct schema_column unit_columns[] = {
     TEXT(JSON, 1, "metadata", "cargo's -C metadata: tells two builds of a crate apart"),
     TEXT(JSON, 1, "source", "the first source file"),
     TEXT(JSON, 1, "output", "what it writes"),
-    TEXT(TABLE, 4, "reason", "why it was built"),
     TEXT(TABLE, 4, "capture", "clean, cached, incremental"),
     COUNT(BOTH, 1, "pid", "of its process"),
     COUNT(BOTH, 1, "exit_code", "of its process; null when a signal ended it or nobody said"),
