@@ -84,6 +84,10 @@ class Recording:
 
     def numbers(self, column, rows, table=None):
         """The whole numbers of a column, before `per`."""
+        if column["code"] == "sum":
+            lists = [[term["times"]] + self.numbers(table[term["column"]], rows, table) for term in column["terms"]]
+            sums = [None if None in row else sum(l[0] * v for l, v in zip(lists, row)) for row in zip(*(l[1:] for l in lists))]
+            return [None if value is None else max(value, column["min"]) for value in sums]
         values = self.raw(column, rows)
         if column.get("delta"):
             at = 0

@@ -10,8 +10,17 @@ export interface ColumnSpec {
   delta?: boolean;
   null?: boolean;
   signed?: boolean;
+  plus?: Term;
+  terms?: Term[];
+  min?: number;
   per?: number;
   of?: string;
+}
+
+// What a column owes to another one of its table.
+export interface Term {
+  column: string;
+  times: number;
 }
 
 export interface TableSpec {
@@ -100,7 +109,7 @@ function reals(bytes: Uint8Array, rows: number, out: Float64Array): void {
 
 const unzigzag = (n: number): number => (n % 2 === 0 ? n / 2 : -(n + 1) / 2);
 
-// One number a row; NaN is null.
+// One number a row, before it is divided; NaN is null.
 export function decodeColumn(spec: ColumnSpec, rows: number, sections: Uint8Array): Float64Array {
   const out = new Float64Array(rows);
   const bytes = sections.subarray(spec.at ?? 0, (spec.at ?? 0) + (spec.bytes ?? 0));
@@ -116,9 +125,14 @@ export function decodeColumn(spec: ColumnSpec, rows: number, sections: Uint8Arra
     if (spec.delta) n = before += unzigzag(n);
     if (spec.null) n = n === 0 ? NaN : n - 1;
     if (spec.signed) n = unzigzag(n);
-    out[row] = spec.per ? n / spec.per : n;
+    out[row] = n;
   }
   return out;
+}
+
+// Null where the other is; with `keeps` the number stays as it is there.
+function add(out: Float64Array, times: number, other: Float64Array, keeps: boolean): void {
+  for (let row = 0; row < out.length; row++) if (!keeps || !Number.isNaN(other[row])) out[row] += times * other[row];
 }
 
 export class Table {
@@ -158,8 +172,24 @@ export class Table {
 
   // The same without keeping it: for columns that become something else.
   once(column: string): Float64Array {
+    const out = this.whole(column);
+    const per = this.spec.columns[column]?.per;
+    if (per) for (let row = 0; row < out.length; row++) out[row] /= per;
+    return out;
+  }
+
+  private whole(column: string): Float64Array {
     const spec = this.spec.columns[column];
-    return spec ? decodeColumn(spec, this.rows, this.data.sections) : new Float64Array(this.rows).fill(NaN);
+    if (!spec) return new Float64Array(this.rows).fill(NaN);
+    if (spec.code === "sum") {
+      const out = new Float64Array(this.rows);
+      for (const { column: other, times } of spec.terms ?? []) add(out, times, this.whole(other), false);
+      if (spec.min !== undefined) for (let row = 0; row < out.length; row++) if (out[row] < spec.min) out[row] = spec.min;
+      return out;
+    }
+    const out = decodeColumn(spec, this.rows, this.data.sections);
+    if (spec.plus) add(out, spec.plus.times, this.whole(spec.plus.column), true);
+    return out;
   }
 
   number(column: string, row: number): number | null {

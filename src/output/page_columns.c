@@ -143,8 +143,8 @@ static int64_t rest_of(const struct page_column *column, size_t row)
     int64_t value = column->values.items[row];
     if (!column->is_rest || value == PAGE_NULL)
         return value;
-    int64_t related = column->related->values.items[row];
-    return related == PAGE_NULL ? value : value - column->times * related;
+    int64_t related = column->related.column->values.items[row];
+    return related == PAGE_NULL ? value : value - column->related.times * related;
 }
 
 static uint64_t as_unsigned(const struct page_column *column, size_t row)
@@ -273,7 +273,7 @@ static void choose_rest(struct page_column *column, struct strbuf *scratch)
 {
     look_at(column);
     size_t whole = choose_code(column, scratch);
-    if (!column->related)
+    if (!column->related.column)
         return;
     column->is_rest = true;
     look_at(column);
@@ -297,12 +297,39 @@ static void put_reals(const struct page_column *column, struct strbuf *out)
         strbuf_advance(out, rows * 8);
 }
 
+/* Whether a row is what its terms add up to. */
+static bool is_sum(const struct page_column *column, size_t row)
+{
+    int64_t sum = 0, value = column->values.items[row];
+    for (unsigned i = 0; i < column->term_count; i++) {
+        int64_t part = column->terms[i].column->values.items[row];
+        if (part == PAGE_NULL)
+            return value == PAGE_NULL;
+        sum += column->terms[i].times * part;
+    }
+    if (value == PAGE_NULL)
+        return false;
+    int64_t off = value - (sum > 0 ? sum : 0);
+    return (off < 0 ? -off : off) <= (int64_t)column->may_differ;
+}
+
+static bool is_sum_everywhere(const struct page_column *column)
+{
+    for (size_t i = 0; i < column->values.count; i++) {
+        if (!is_sum(column, i))
+            return false;
+    }
+    return column->term_count > 0;
+}
+
 static void encode(struct page_columns *data, struct page_column *column, struct strbuf *out)
 {
     column->at = out->length;
     if (column->type == PAGE_REAL) {
         column->code = PAGE_REALS;
         put_reals(column, out);
+    } else if (is_sum_everywhere(column)) {
+        column->code = PAGE_SUM;
     } else {
         struct column_range range = look_at(column);
         if (range.is_equal && column->values.count) {
@@ -367,32 +394,51 @@ static void describe_flag(struct json_writer *json, const char *key, bool is_set
         json_member_bool(json, key, true);
 }
 
+static void describe_term(const struct page_term *term, struct json_writer *json)
+{
+    json_put_object(json);
+    json_member_str(json, "column", term->column->name);
+    json_member_i64(json, "times", term->times);
+    json_put_end(json);
+}
+
+static void describe_place(const struct page_column *column, struct json_writer *json)
+{
+    if (column->code == PAGE_CONST) {
+        json_member_u64(json, "value", column->value);
+        return;
+    }
+    if (column->code == PAGE_SUM) {
+        json_member_array(json, "terms");
+        for (unsigned i = 0; i < column->term_count; i++)
+            describe_term(&column->terms[i], json);
+        json_put_end(json);
+        json_member_u64(json, "min", 0);
+        return;
+    }
+    json_member_u64(json, "at", column->at);
+    json_member_u64(json, "bytes", column->bytes);
+}
+
 static void describe_column(const struct page_column *column, struct json_writer *json)
 {
     static const char *const types[] = {
         [PAGE_INT] = "int",   [PAGE_BOOL] = "bool",   [PAGE_TEXT] = "text", [PAGE_ROW] = "row",
         [PAGE_REAL] = "real", [PAGE_PHASE] = "phase", [PAGE_ROLE] = "role"};
     static const char *const codes[] = {
-        [PAGE_VARINT] = "varint", [PAGE_PLANES] = "planes", [PAGE_CONST] = "const", [PAGE_REALS] = "real"};
+        [PAGE_VARINT] = "varint", [PAGE_PLANES] = "planes", [PAGE_CONST] = "const", [PAGE_REALS] = "real", [PAGE_SUM] = "sum"};
     json_put_object(json);
     json_member_str(json, "type", types[column->type]);
     json_member_str(json, "code", codes[column->code]);
-    if (column->code == PAGE_CONST) {
-        json_member_u64(json, "value", column->value);
-    } else {
-        json_member_u64(json, "at", column->at);
-        json_member_u64(json, "bytes", column->bytes);
-    }
+    describe_place(column, json);
     if (column->code == PAGE_PLANES)
         json_member_u64(json, "width", column->width);
     describe_flag(json, "delta", column->is_delta);
     describe_flag(json, "null", column->has_null);
     describe_flag(json, "signed", column->is_signed);
     if (column->is_rest) {
-        json_member_object(json, "plus");
-        json_member_str(json, "column", column->related->name);
-        json_member_i64(json, "times", column->times);
-        json_put_end(json);
+        json_put_key(json, "plus");
+        describe_term(&column->related, json);
     }
     if (column->per)
         json_member_u64(json, "per", column->per);

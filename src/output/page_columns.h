@@ -22,7 +22,14 @@
 #define PAGE_INT_MAX (INT64_C(1) << 51)
 
 enum page_type { PAGE_INT, PAGE_BOOL, PAGE_TEXT, PAGE_ROW, PAGE_PHASE, PAGE_ROLE, PAGE_REAL };
-enum page_code { PAGE_VARINT, PAGE_PLANES, PAGE_CONST, PAGE_REALS };
+enum page_code { PAGE_VARINT, PAGE_PLANES, PAGE_CONST, PAGE_REALS, PAGE_SUM };
+enum { PAGE_TERMS_MAX = 3 };
+
+struct page_column;
+struct page_term {
+    const struct page_column *column;
+    int64_t times;
+};
 
 struct page_column {
     const char *name;
@@ -31,8 +38,11 @@ struct page_column {
     const char *of;            /* PAGE_ROW: the table */
     LAM_ARRAY(int64_t) values; /* PAGE_NULL; of PAGE_REAL the bits of doubles */
     /* What is written is what remains of a value when `times` that of a related column is taken off, if that is shorter. */
-    const struct page_column *related;
-    int64_t times;
+    struct page_term related;
+    /* The column is the sum of others, at least 0: nothing is written, if it is true of all rows (of what is rounded, but for
+     * as many as there are terms). */
+    struct page_term terms[PAGE_TERMS_MAX];
+    unsigned term_count, may_differ;
     struct page_column *next;
     /* How it was written. */
     enum page_code code;

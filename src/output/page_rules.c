@@ -5,7 +5,12 @@
 #include "base/units.h"
 #include "output/page_reduce.h"
 
-enum { TIMELINE_ROWS_MAX = 600, TIMELINE_PARTS = 1000, MICROSECOND_NS = 1000 };
+enum {
+    TIMELINE_ROWS_MAX = 600,
+    TIMELINE_PARTS = 1000,
+    MICROSECOND_NS = 1000,
+    NS_A_SECOND = 1000000000
+};
 
 /* Columns that follow from others. */
 static const struct {
@@ -44,7 +49,7 @@ static void round_tables(struct page_columns *data, uint64_t quantum_ns)
     }
 }
 
-/* Cells in an order in which neighbours are alike; what a sample usually stands for is not written. */
+/* Cells in an order in which neighbours are alike. */
 static int order_cells(struct page_columns *data)
 {
     static const char *const order[] = {"row", "role", "cgu", "segment", "phase", "detail", NULL};
@@ -52,15 +57,80 @@ static int order_cells(struct page_columns *data)
     return cells ? page_sort(cells, order) : LAM_OK;
 }
 
-static void relate_cells(struct page_columns *data, int64_t usual_cpu)
+/* Columns that are mostly near another one. */
+static const struct {
+    const char *table, *column, *related;
+} related_columns[] = {
+    {"units", "user_s", "cpu_s"},
+    {"units", "sampled_cpu_s", "cpu_s"},
+    {"units", "run_s", "cpu_s"},
+    {"processes", "user_s", "cpu_s"},
+    {"processes", "sampled_cpu_s", "cpu_s"},
+    {"threads", "run_s", "cpu_s"},
+    {"threads", "sampled_cpu_s", "cpu_s"},
+    {"threads", "end_s", "start_s"},
+    {"units", "end_s", "start_s"},
+    {"processes", "end_s", "start_s"},
+};
+
+/* Columns that are the sum of others. */
+static const struct {
+    const char *table, *column;
+    struct {
+        const char *name;
+        int64_t times;
+    } terms[PAGE_TERMS_MAX];
+} sums[] = {
+    {"units", "wall_s", {{"end_s", 1}, {"start_s", -1}}},
+    {"units", "sys_s", {{"cpu_s", 1}, {"user_s", -1}}},
+    {"processes", "wall_s", {{"end_s", 1}, {"start_s", -1}}},
+    {"processes", "sys_s", {{"cpu_s", 1}, {"user_s", -1}}},
+    {"threads", "lifetime_s", {{"end_s", 1}, {"start_s", -1}}},
+    {"threads", "blocked_s", {{"lifetime_s", 1}, {"run_s", -1}, {"core_wait_s", -1}}},
+};
+
+static const struct page_column *number_column(const struct page_table *table, const char *name)
 {
-    struct page_table *cells = existing(data, "units.phases");
-    struct page_column *cpu = cells ? page_column_find(cells, "cpu_s") : NULL;
-    const struct page_column *samples = cells ? page_column_find(cells, "samples") : NULL;
-    if (cpu && samples && cpu->type == PAGE_INT && samples->type == PAGE_INT) {
-        cpu->related = samples;
-        cpu->times = usual_cpu;
+    const struct page_column *column = table ? page_column_find(table, name) : NULL;
+    return column && column->type == PAGE_INT ? column : NULL;
+}
+
+static void relate(struct page_columns *data, const char *table_name, const char *name,
+                   const char *related, int64_t times)
+{
+    const struct page_table *table = existing(data, table_name);
+    const struct page_column *other = number_column(table, related);
+    struct page_column *column = table ? page_column_find(table, name) : NULL;
+    if (column && other && column->type == PAGE_INT)
+        column->related = (struct page_term){other, times};
+}
+
+/* Columns in another unit than the sum's do not add up. */
+static void add_up(struct page_columns *data, size_t rule)
+{
+    const struct page_table *table = existing(data, sums[rule].table);
+    struct page_column *column = table ? page_column_find(table, sums[rule].column) : NULL;
+    if (!column || column->type != PAGE_INT)
+        return;
+    unsigned count = 0;
+    for (; count < PAGE_TERMS_MAX && sums[rule].terms[count].name; count++) {
+        const struct page_column *term = number_column(table, sums[rule].terms[count].name);
+        if (!term || term->per != column->per)
+            return;
+        column->terms[count] = (struct page_term){term, sums[rule].terms[count].times};
     }
+    column->term_count = count;
+    column->may_differ = column->per < NS_A_SECOND ? count : 0;
+}
+
+static void find_relations(struct page_columns *data, int64_t usual_cpu)
+{
+    for (size_t i = 0; i < sizeof related_columns / sizeof *related_columns; i++)
+        relate(data, related_columns[i].table, related_columns[i].column,
+               related_columns[i].related, 1);
+    relate(data, "units.phases", "cpu_s", "samples", usual_cpu);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        add_up(data, i);
 }
 
 static void thin_timeline(struct page_columns *data)
@@ -84,7 +154,7 @@ int page_apply_rules(struct page_columns *data, uint64_t quantum_ns, int64_t usu
     thin_timeline(data);
     int rc = order_cells(data);
     round_tables(data, quantum_ns);
-    relate_cells(data, usual_cpu);
+    find_relations(data, usual_cpu);
     return rc;
 }
 

@@ -106,10 +106,8 @@ int page_spans(struct page_columns *data, const struct report *report, uint64_t 
     size_t next = 0;
     if (data->failed < 0)
         return data->failed;
-    to.cpu->related = to.samples;
-    to.cpu->times = page_usual_cpu(report, quantum_ns);
-    to.length->related = to.cpu;
-    to.length->times = 1;
+    to.cpu->related = (struct page_term){to.samples, page_usual_cpu(report, quantum_ns)};
+    to.length->related = (struct page_term){to.cpu, 1};
     for (size_t thread = 0; thread < report->threads.count && data->failed == LAM_OK; thread++) {
         struct thread_walk walk = {.end =
                                        rounded(report->threads.items[thread].start_ns, quantum_ns)};
