@@ -59,8 +59,11 @@ def test_breakdown_and_stacks():
     text = probe("--bucket", "unknown/unattributed/-", "r.lamella").stdout
     check("crunch" in text and "decided by no marker" in text, text)
     text = probe("r.lamella").stdout
-    for part in ("Breakdown", "unattributed", "What the markers say", "Stacks by thread role"):
+    for part in ("Breakdown", "unattributed", "What the markers say", "Stacks by thread role", "peak threads 1", "serial tail"):
         check(part in text, f"{part!r} in {text}")
+    told = seen["recording"]
+    check(told["peak_threads"] == 1 and told["serial_tail_s"] > 0 and told["lost_samples"] == 0, told)
+    check(0 < told["sampled_cpu_s"] <= told["process_cpu_s"] * 1.01 and told["sampled_span_s"] <= told["elapsed_s"], told)
     check("no sample is in this bucket" in probe("--bucket", "backend", "r.lamella").stderr, "an empty bucket is said")
 
 

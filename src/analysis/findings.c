@@ -329,15 +329,15 @@ static int find_busy(struct draft *draft)
     }
     double others = busy - used, unsampled = used - sampled;
     bool are_others = !(unsampled > others);
-    return add(
-        draft, finding,
-        arena_printf(
-            &report->arena,
-            "The machine had %s busy cores of %.0f, the samples stand for %s: %s of the rest "
-            "was used by %s.",
-            all.text, cores, ours.text, unit_cores(are_others ? others : unsampled).text,
-            are_others ? "other programs, or by descendants that nobody saw"
-                       : "processes of the command without samples"));
+    return add(draft, finding,
+               arena_printf(
+                   &report->arena,
+                   "The machine had %s busy cores of %.0f, the samples stand for %s: %s had %s of "
+                   "the rest.",
+                   all.text, cores, ours.text,
+                   are_others ? "other programs, or descendants that nobody saw,"
+                              : "processes of the command without samples",
+                   unit_cores(are_others ? others : unsampled).text));
 }
 
 static int find_unknown(struct draft *draft)
