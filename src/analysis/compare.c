@@ -115,35 +115,60 @@ static struct compare_row make_row(const struct maker *maker, uint32_t index)
 
 /* ---- what is left out -------------------------------------------------------------------------------------------- */
 
-static bool is_excluded(const struct maker *maker, const struct run_row *row)
+static bool has_glob(const struct maker *maker, const char *key, size_t length)
 {
-    const char *key = run_matrix_text(maker->matrix, row->key);
-    for (size_t i = 0; i < maker->options->exclude_count; i++)
-        if (row->section != RUN_TOTALS && glob_match_str(maker->options->exclude[i], key))
+    for (size_t i = 0; i < maker->options->exclude_count; i++) {
+        const char *glob = maker->options->exclude[i];
+        if (glob_match(glob, strlen(glob), key, length))
             return true;
+    }
     return false;
 }
 
-static struct run_row *find_total(struct run_matrix *matrix, const char *key)
+/* A segment that is left out takes its phases along. */
+static bool is_excluded(const struct maker *maker, const struct run_row *row)
 {
-    array_each(&matrix->rows, row) if (row->section == RUN_TOTALS &&
-                                       strcmp(run_matrix_text(matrix, row->key), key) == 0) return row;
+    const char *key = run_matrix_text(maker->matrix, row->key);
+    if (row->section == RUN_TOTALS)
+        return false;
+    return has_glob(maker, key, strlen(key)) ||
+           (row->section == RUN_PHASES && has_glob(maker, key, strcspn(key, " ")));
+}
+
+static struct run_row *find_row(struct run_matrix *matrix, enum run_section section,
+                                const char *key, size_t length)
+{
+    array_each(&matrix->rows, row)
+    {
+        const char *text = run_matrix_text(matrix, row->key);
+        if (row->section == section && strlen(text) == length && memcmp(text, key, length) == 0)
+            return row;
+    }
     return NULL;
 }
 
-/* Takes a row's time out of the total that it is part of. */
+static void subtract_from(const struct maker *maker, struct run_row *whole, const struct run_row *row)
+{
+    for (size_t i = 0; whole && i < whole->cells.count; i++) {
+        struct run_cell *cell = &whole->cells.items[i];
+        struct run_values values = run_matrix_values(maker->matrix, row, cell->run);
+        for (size_t metric = 0; metric < RUN_METRICS; metric++)
+            if (!isnan(values.of[metric]))
+                cell->values.of[metric] -= values.of[metric];
+    }
+}
+
+/* Takes a row's time out of the total, and the segment, that it is part of. */
 static void subtract(struct maker *maker, const struct run_row *row)
 {
-    const char *key = row->section == RUN_LABELS   ? run_total_labels
-                      : row->section == RUN_PHASES ? run_total_phases
-                                                   : NULL;
-    struct run_row *total = key ? find_total(maker->matrix, key) : NULL;
-    for (size_t i = 0; total && i < total->cells.count; i++) {
-        struct run_cell *cell = &total->cells.items[i];
-        double value = run_matrix_values(maker->matrix, row, cell->run).of[RUN_SELF];
-        if (!isnan(value))
-            cell->values.of[RUN_SELF] -= value;
-    }
+    const char *key = run_matrix_text(maker->matrix, row->key);
+    const char *total = row->section == RUN_LABELS   ? run_total_labels
+                        : row->section == RUN_PHASES ? run_total_phases
+                                                     : NULL;
+    if (total)
+        subtract_from(maker, find_row(maker->matrix, RUN_TOTALS, total, strlen(total)), row);
+    if (row->section == RUN_PHASES)
+        subtract_from(maker, find_row(maker->matrix, RUN_SEGMENTS, key, strcspn(key, " ")), row);
 }
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
@@ -177,6 +202,27 @@ static int check_runs(struct compare *compare, const struct run_matrix *matrix, 
     return LAM_OK;
 }
 
+/* What one run holds and another one lacks cannot be compared; two runs must have something in common. */
+static int check_kinds(const struct run_matrix *matrix, struct lam_error *err)
+{
+    const struct run_info *without_events = NULL, *without_samples = NULL;
+    array_each(&matrix->runs, run)
+    {
+        if (run->has_samples && !run->has_events && !without_events)
+            without_events = run;
+        if (run->has_events && !run->has_samples && !without_samples)
+            without_samples = run;
+    }
+    if (!without_events || !without_samples)
+        return LAM_OK;
+    return lam_error_set(
+        err, LAM_E_INVAL,
+        "%s is a recording of samples, %s holds the events of an instrumented program: they cannot "
+        "be compared; give two of one kind",
+        run_matrix_text(matrix, without_events->name),
+        run_matrix_text(matrix, without_samples->name));
+}
+
 static const struct compare_row *find_judged(const struct compare *compare, const char *key)
 {
     array_each(&compare->rows[RUN_TOTALS], row)
@@ -200,7 +246,8 @@ static int fill(struct maker *maker)
     }
     for (uint32_t i = 0; i < maker->matrix->rows.count; i++) {
         const struct run_row *row = &maker->matrix->rows.items[i];
-        if (row->cells.count == 0 || is_excluded(maker, row))
+        if (row->cells.count == 0 || is_excluded(maker, row) ||
+            !run_matrix_has_section(maker->matrix, row->section))
             continue;
         if (array_push(&compare->rows[row->section], make_row(maker, i)) < 0)
             return LAM_E_NOMEM;
@@ -229,8 +276,13 @@ int compare_make(struct compare *compare, struct run_matrix *matrix,
 {
     *compare = (struct compare){.matrix = matrix, .metric = options->metric};
     int rc = check_runs(compare, matrix, err);
+    if (rc == LAM_OK)
+        rc = check_kinds(matrix, err);
     if (rc < 0)
         return rc;
+    rc = run_matrix_pair_units(matrix);
+    if (rc < 0)
+        return lam_error_set(err, rc, "diff: %s", lam_code_text(rc));
     compare->luck = compare_luck(compare->runs[COMPARE_BEFORE], compare->runs[COMPARE_AFTER]);
     compare->has_repeats = compare->runs[COMPARE_BEFORE] > 1 && compare->runs[COMPARE_AFTER] > 1;
     struct maker maker = {.compare = compare, .matrix = matrix, .options = options};

@@ -5,12 +5,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "analysis/aggregate.h"
+#include "analysis/unit_class.h"
 
 static struct profile_text text_of(const char *text)
 {
@@ -196,6 +198,151 @@ static void unlike_measures(void **state)
     run_matrix_free(&matrix);
 }
 
+/* ---- recordings -------------------------------------------------------------------------------------------------- */
+
+static void add_unit(struct run_matrix *matrix, const char *crate, const char *version,
+                     const char *opt_level, double cpu_s)
+{
+    struct unit unit = {
+        .kind = UNIT_RUSTC, .crate = crate, .version = version, .opt_level = opt_level};
+    const char *parts[UNIT_CLASS_PARTS];
+    char title[64];
+    struct run_values values = run_values_none();
+    values.of[RUN_SELF] = cpu_s;
+    unit_class_of(&unit, parts);
+    snprintf(title, sizeof title, "%s %s", crate, version);
+    assert_int_equal(run_matrix_add_unit(matrix, parts, title, &values), LAM_OK);
+}
+
+static void begin_recording(struct run_matrix *matrix, uint32_t side)
+{
+    assert_int_equal(run_matrix_begin(matrix, side ? "new" : "old", side), LAM_OK);
+    array_last(&matrix->runs).has_samples = true;
+    array_last(&matrix->runs).has_phases = true;
+}
+
+static double change_of(const struct compare *compare, enum run_section section, const char *key)
+{
+    array_each(&compare->rows[section], row)
+    {
+        uint32_t text = compare->matrix->rows.items[row->row].key;
+        if (strcmp(run_matrix_text(compare->matrix, text), key) == 0)
+            return row->change;
+    }
+    fail_msg("no row %s", key);
+    return 0;
+}
+
+static void units_are_matched_by_class(void **state)
+{
+    (void)state;
+    struct run_matrix matrix = {0};
+    struct compare compare;
+    struct lam_error err = LAM_ERROR_INIT;
+    for (int repeat = 0; repeat < 2; repeat++) {
+        begin_recording(&matrix, COMPARE_BEFORE);
+        add_unit(&matrix, "same", "1.0", "0", 1);
+        add_unit(&matrix, "serde", "1.0", "0", 2);
+        add_unit(&matrix, "two", "1.0", "0", 3);
+        add_unit(&matrix, "two", "2.0", "0", 4);
+        add_unit(&matrix, "gone", "1.0", "0", 5);
+        add_unit(&matrix, "both", "1.0", "0", 6);
+        add_unit(&matrix, "both", "2.0", "0", 6);
+    }
+    for (int repeat = 0; repeat < 2; repeat++) {
+        begin_recording(&matrix, COMPARE_AFTER);
+        add_unit(&matrix, "same", "1.0", "0", 2);
+        add_unit(&matrix, "serde", "1.1", "3", 4);
+        add_unit(&matrix, "two", "3.0", "0", 7); /* which of the two was it? */
+        add_unit(&matrix, "fresh", "1.0", "0", 8);
+        add_unit(&matrix, "both", "1.0", "0", 7);
+        add_unit(&matrix, "both", "3.0", "0", 9);
+    }
+    assert_int_equal(compare_make(&compare, &matrix, &(struct compare_options){0}, &err), LAM_OK);
+    assert_true(change_of(&compare, RUN_UNITS, "same 1.0") == 1);
+    assert_true(change_of(&compare, RUN_UNITS, "serde 1.0 → serde 1.1 (other version, opt_level)") ==
+                2);
+    assert_true(change_of(&compare, RUN_UNITS, "two 1.0") == -3);
+    assert_true(change_of(&compare, RUN_UNITS, "two 2.0") == -4);
+    assert_true(change_of(&compare, RUN_UNITS, "two 3.0") == 7);
+    assert_true(change_of(&compare, RUN_UNITS, "gone 1.0") == -5);
+    assert_true(change_of(&compare, RUN_UNITS, "fresh 1.0") == 8);
+    assert_true(change_of(&compare, RUN_UNITS, "both 1.0") == 1);
+    assert_true(change_of(&compare, RUN_UNITS, "both 2.0 → both 3.0 (other version)") == 3);
+    assert_int_equal(compare.rows[RUN_UNITS].count, 9);
+    compare_free(&compare);
+    run_matrix_free(&matrix);
+}
+
+static void add_part(struct run_matrix *matrix, enum run_section section, const char *key,
+                     double cpu_s)
+{
+    struct run_values values = run_values_none();
+    values.of[RUN_SELF] = cpu_s;
+    assert_int_equal(run_matrix_add(matrix, section, text_of(""), text_of(key), &values), LAM_OK);
+}
+
+static void feed_phases(struct run_matrix *matrix)
+{
+    for (uint32_t side = 0; side < COMPARE_SIDES; side++) {
+        begin_recording(matrix, side);
+        add_part(matrix, RUN_TOTALS, run_total_phases, 10 + side * 3);
+        add_part(matrix, RUN_SEGMENTS, "frontend", 6 + side);
+        add_part(matrix, RUN_PHASES, "frontend / parse", 2);
+        add_part(matrix, RUN_PHASES, "frontend / type_check", 4 + side);
+        add_part(matrix, RUN_SEGMENTS, "backend", 4 + side * 2);
+        add_part(matrix, RUN_PHASES, "backend / optimize", 4 + side * 2);
+    }
+}
+
+static void what_is_left_out_leaves_segments_too(void **state)
+{
+    (void)state;
+    static const char *const globs[] = {"* / type_check"}, *const segments[] = {"backend"};
+    struct compare compare;
+    struct lam_error err = LAM_ERROR_INIT;
+    struct run_matrix matrix = {0};
+    feed_phases(&matrix);
+    struct compare_options options = {.exclude = globs, .exclude_count = 1};
+    assert_int_equal(compare_make(&compare, &matrix, &options, &err), LAM_OK);
+    assert_true(change_of(&compare, RUN_SEGMENTS, "frontend") == 0);
+    assert_true(change_of(&compare, RUN_TOTALS, run_total_phases) == 2);
+    compare_free(&compare);
+    run_matrix_free(&matrix);
+    matrix = (struct run_matrix){0};
+    feed_phases(&matrix);
+    options.exclude = segments;
+    assert_int_equal(compare_make(&compare, &matrix, &options, &err), LAM_OK);
+    assert_int_equal(compare.rows[RUN_SEGMENTS].count, 1);
+    assert_int_equal(compare.rows[RUN_PHASES].count, 2);
+    assert_true(change_of(&compare, RUN_TOTALS, run_total_phases) == 1);
+    compare_free(&compare);
+    run_matrix_free(&matrix);
+}
+
+static void samples_and_events_are_two_things(void **state)
+{
+    (void)state;
+    struct run_matrix matrix = {0};
+    struct compare compare;
+    struct lam_error err = LAM_ERROR_INIT;
+    begin_recording(&matrix, COMPARE_BEFORE);
+    add_run(&matrix, COMPARE_AFTER, 1, 2);
+    assert_int_equal(compare_make(&compare, &matrix, &(struct compare_options){0}, &err),
+                     LAM_E_INVAL);
+    assert_non_null(strstr(err.msg, "old is a recording of samples, run holds the events"));
+    compare_free(&compare);
+    matrix.runs.items[1].has_samples = true; /* both: its samples can be compared, its events cannot */
+    matrix.runs.items[1].has_phases = true;
+    err = (struct lam_error)LAM_ERROR_INIT;
+    assert_int_equal(compare_make(&compare, &matrix, &(struct compare_options){0}, &err), LAM_OK);
+    assert_int_equal(compare.rows[RUN_LABELS].count, 0);
+    assert_false(run_matrix_has_section(&matrix, RUN_LABELS));
+    assert_true(run_matrix_has_section(&matrix, RUN_PHASES));
+    compare_free(&compare);
+    run_matrix_free(&matrix);
+}
+
 /* ---- stored reports ---------------------------------------------------------------------------------------------- */
 
 static const char stored[] =
@@ -323,12 +470,21 @@ static void aggregates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(medians),        cmocka_unit_test(luck),
-        cmocka_unit_test(bootstrap),      cmocka_unit_test(without_repeats),
-        cmocka_unit_test(with_repeats),   cmocka_unit_test(gone_and_new),
-        cmocka_unit_test(excluded),       cmocka_unit_test(unlike_measures),
-        cmocka_unit_test(stored_reports), cmocka_unit_test(cut_reports),
-        cmocka_unit_test(broken_reports), cmocka_unit_test(aggregates),
+        cmocka_unit_test(medians),
+        cmocka_unit_test(luck),
+        cmocka_unit_test(bootstrap),
+        cmocka_unit_test(without_repeats),
+        cmocka_unit_test(with_repeats),
+        cmocka_unit_test(gone_and_new),
+        cmocka_unit_test(excluded),
+        cmocka_unit_test(unlike_measures),
+        cmocka_unit_test(units_are_matched_by_class),
+        cmocka_unit_test(what_is_left_out_leaves_segments_too),
+        cmocka_unit_test(samples_and_events_are_two_things),
+        cmocka_unit_test(stored_reports),
+        cmocka_unit_test(cut_reports),
+        cmocka_unit_test(broken_reports),
+        cmocka_unit_test(aggregates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

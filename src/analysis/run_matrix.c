@@ -3,10 +3,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/unit_class.h"
 #include "base/strbuf.h"
 
-const char *const run_section_keys[RUN_SECTIONS] = {"totals", "labels", "phases", "units",
-                                                    "artifacts"};
+const char *const run_section_keys[RUN_SECTIONS] = {"totals", "labels", "segments",
+                                                    "phases", "units",  "artifacts"};
 const char *const run_metric_keys[RUN_METRICS] = {"self",    "time", "count",  "cache_hits",
                                                   "blocked", "load", "hashing"};
 const char run_total_labels[] = "all labels", run_total_phases[] = "all phases",
@@ -14,7 +15,7 @@ const char run_total_labels[] = "all labels", run_total_phases[] = "all phases",
 
 int run_matrix_begin(struct run_matrix *matrix, const char *name, uint32_t side)
 {
-    struct run_info run = {.side = side};
+    struct run_info run = {.side = side, .coverage = NAN, .cores = NAN};
     int rc = intern_add_str(&matrix->texts, name, &run.name);
     return rc < 0 ? rc : array_push(&matrix->runs, run);
 }
@@ -88,6 +89,47 @@ int run_matrix_add(struct run_matrix *matrix, enum run_section section, struct p
     for (size_t i = 0; i < RUN_METRICS; i++)
         held->of[i] = sum(held->of[i], values->of[i]);
     return LAM_OK;
+}
+
+int run_matrix_add_unit(struct run_matrix *matrix, const char *const *parts, const char *title,
+                        const struct run_values *values)
+{
+    struct strbuf class_text = {0}, name = {0};
+    uint32_t class_id = 0, key_id = 0, name_id = 0;
+    unit_class_text(parts, title, &class_text);
+    unit_class_name(parts, title, &name);
+    int rc = strbuf_ok(&class_text) && strbuf_ok(&name)
+                 ? run_matrix_add(matrix, RUN_UNITS,
+                                  (struct profile_text){strbuf_text(&class_text), class_text.length},
+                                  (struct profile_text){title, strlen(title)}, values)
+                 : LAM_E_NOMEM;
+    if (rc == LAM_OK)
+        rc = intern_add(&matrix->texts, strbuf_text(&class_text), class_text.length, &class_id);
+    if (rc == LAM_OK)
+        rc = intern_add(&matrix->texts, title, strlen(title), &key_id);
+    if (rc == LAM_OK)
+        rc = intern_add(&matrix->texts, strbuf_text(&name), name.length, &name_id);
+    struct run_row *row = rc == LAM_OK ? find_row(matrix, RUN_UNITS, class_id, key_id) : NULL;
+    if (row)
+        row->name = name_id;
+    strbuf_free(&class_text);
+    strbuf_free(&name);
+    return rc < 0 ? rc : row ? LAM_OK : LAM_E_NOMEM;
+}
+
+bool run_matrix_has_section(const struct run_matrix *matrix, enum run_section section)
+{
+    array_each(&matrix->runs, run)
+    {
+        bool lacks_events = run->has_samples && !run->has_events,
+             lacks_samples = run->has_events && !run->has_samples;
+        if ((section == RUN_LABELS || section == RUN_ARTIFACTS) && lacks_events)
+            return false;
+        if ((section == RUN_SEGMENTS || section == RUN_PHASES) &&
+            (lacks_samples || (run->has_samples && !run->has_phases)))
+            return false;
+    }
+    return true;
 }
 
 struct run_values run_matrix_values(const struct run_matrix *matrix, const struct run_row *row,
@@ -196,14 +238,17 @@ static int add_phases(struct run_matrix *matrix, const struct report *report)
     for (size_t i = 0; rc == LAM_OK && i < report->cells.count; i++) {
         const struct report_cell *cell = &report->cells.items[i];
         struct phase_bucket bucket = classifier_bucket(report->cls, cell->bucket);
+        const char *segment = phase_segment_name(bucket.segment);
         struct run_values values = run_values_none();
         values.of[RUN_SELF] = (double)cell->amount.cpu_ns / 1e9;
         values.of[RUN_COUNT] = (double)cell->amount.samples;
         strbuf_clear(&key);
-        strbuf_addf(&key, "%s / %s", phase_segment_name(bucket.segment), bucket.phase_name);
-        rc = strbuf_ok(&key) ? run_matrix_add(matrix, RUN_PHASES, text_of(""),
-                                              text_of(strbuf_text(&key)), &values)
-                             : LAM_E_NOMEM;
+        strbuf_addf(&key, "%s / %s", segment, bucket.phase_name);
+        rc = run_matrix_add(matrix, RUN_SEGMENTS, text_of(""), text_of(segment), &values);
+        if (rc == LAM_OK)
+            rc = strbuf_ok(&key) ? run_matrix_add(matrix, RUN_PHASES, text_of(""),
+                                                  text_of(strbuf_text(&key)), &values)
+                                 : LAM_E_NOMEM;
     }
     strbuf_free(&key);
     return rc < 0 ? rc : add_total(matrix, run_total_phases, report_seconds(report->total.cpu_ns));
@@ -214,29 +259,44 @@ static int add_units(struct run_matrix *matrix, const struct report *report)
     array_each(&report->units, unit)
     {
         const struct report_process *process = &report->processes.items[unit->process];
+        const char *parts[UNIT_CLASS_PARTS];
         struct run_values values = run_values_none();
         values.of[RUN_SELF] = process->cpu_ns != PROFILE_UNKNOWN
                                   ? report_seconds(process->cpu_ns)
                                   : report_seconds(process->amount.cpu_ns + process->amount.late_ns);
         values.of[RUN_TIME] = report_process_wall_s(process);
         values.of[RUN_COUNT] = (double)process->amount.samples;
-        int rc = run_matrix_add(matrix, RUN_UNITS, text_of(""), text_of(unit->title), &values);
+        unit_class_of(&unit->info, parts);
+        int rc = run_matrix_add_unit(matrix, parts, unit->title, &values);
         if (rc < 0)
             return rc;
     }
     return LAM_OK;
 }
 
-int run_matrix_add_report(struct run_matrix *matrix, const struct report *report,
-                          const struct labels *labels)
+static int describe(struct run_matrix *matrix, const struct report *report,
+                    const struct labels *labels)
 {
     struct run_info *run = &array_last(&matrix->runs);
     run->measure = labels->session.measure;
     run->has_events = labels->events > 0 || labels->marks_seen > 0;
     run->has_samples =
         report->session.has_samples || report->session.charged_cpu_ns != PROFILE_UNKNOWN;
-    int rc = LAM_OK;
-    if (run->has_events)
+    run->has_phases = report->total.samples > 0;
+    run->has_failed =
+        report->session.exit_code > 0 || (run->has_samples && !report->session.complete);
+    run->coverage = run->has_phases ? report->coverage.ratio : (double)NAN;
+    run->cores = report->session.cores > 0 ? report->session.cores : (double)NAN;
+    const char *machine = report->machine.machine_id;
+    return intern_add_str(&matrix->texts, machine ? machine : "", &run->machine);
+}
+
+int run_matrix_add_report(struct run_matrix *matrix, const struct report *report,
+                          const struct labels *labels)
+{
+    int rc = describe(matrix, report, labels);
+    const struct run_info *run = &array_last(&matrix->runs);
+    if (rc == LAM_OK && run->has_events)
         rc = add_labels(matrix, labels);
     if (rc == LAM_OK && run->has_samples)
         rc = add_phases(matrix, report);

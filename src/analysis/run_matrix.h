@@ -12,7 +12,8 @@
 enum run_section {
     RUN_TOTALS,
     RUN_LABELS,    /* of events */
-    RUN_PHASES,    /* of samples: "frontend / type_check" */
+    RUN_SEGMENTS,  /* of samples: "frontend" */
+    RUN_PHASES,    /* "frontend / type_check" */
     RUN_UNITS,     /* compilations and links, else processes with events */
     RUN_ARTIFACTS, /* sizes in bytes */
     RUN_SECTIONS
@@ -47,7 +48,8 @@ struct run_cell {
 
 struct run_row {
     enum run_section section;
-    uint32_t kind, key;               /* texts; kind only of labels */
+    uint32_t kind, key;               /* texts; kind: of labels, and of units unit_class_text() */
+    uint32_t name;                    /* text: of units unit_class_name() */
     LAM_ARRAY(struct run_cell) cells; /* in order of runs; those that do not have it are missing */
 };
 
@@ -56,6 +58,10 @@ struct run_info {
     uint32_t side; /* the caller's: 0 before, 1 after */
     enum profile_measure measure;
     bool has_events, has_samples;
+    bool has_phases;        /* samples were taken, not only an account kept */
+    bool has_failed;        /* the command, or the launcher did not see its end */
+    double coverage, cores; /* NaN: not known */
+    uint32_t machine;       /* text: its hashed id; empty when not known */
     bool is_cut[RUN_SECTIONS]; /* rows are missing because a stored report was cut short, not because nothing was there */
 };
 
@@ -76,6 +82,17 @@ void run_matrix_drop(struct run_matrix *matrix);
 int run_matrix_add(struct run_matrix *matrix, enum run_section section, struct profile_text kind,
                    struct profile_text key, const struct run_values *values);
 struct run_values run_values_none(void); /* all NaN */
+
+/* The same for a unit, by the parts of its class (unit_class.h). */
+int run_matrix_add_unit(struct run_matrix *matrix, const char *const *parts, const char *title,
+                        const struct run_values *values);
+
+/* Units that one side alone has are paired with those that the other side alone has where nothing but version, features or
+ * flags differ, and where each is the only one of its name: the pair becomes one row, whose key says what differs. */
+int run_matrix_pair_units(struct run_matrix *matrix);
+
+/* What a section's rows are measured by, and whether all runs have it: what one of them lacks cannot be compared. */
+bool run_matrix_has_section(const struct run_matrix *matrix, enum run_section section);
 
 /* Rows from what was read of an input. LAM_OK or LAM_E_NOMEM. */
 int run_matrix_add_report(struct run_matrix *matrix, const struct report *report,

@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "analysis/run_matrix.h"
+#include "analysis/unit_class.h"
 #include "base/json_read.h"
 #include "base/strbuf.h"
 
 /* What a row of any of the lists may hold. */
 struct json_row {
     struct strbuf kind, key, phase; /* phase: second half of a phase's key */
+    struct strbuf parts[UNIT_CLASS_PARTS];
+    bool has_part[UNIT_CLASS_PARTS];
     struct run_values values;
 };
 
@@ -19,6 +22,8 @@ struct json_run {
     struct json_row row;
     double labels_self, phases_self;          /* what the rows add up to */
     double all_labels, all_phases, cpu, wall; /* what the report says */
+    double coverage, cores, exit_code;        /* NaN: not said */
+    bool is_incomplete;
     bool is_report, has_phases;
 };
 
@@ -70,6 +75,11 @@ static const struct list_rule rules[] = {
       {"load_s", RUN_LOAD},
       {"hashing_s", RUN_HASHING},
       {NULL, RUN_METRICS}}},
+    {"segments",
+     RUN_SEGMENTS,
+     "segment",
+     NULL,
+     {{"cpu_s", RUN_SELF}, {"samples", RUN_COUNT}, {NULL, RUN_METRICS}}},
     {"phases",
      RUN_PHASES,
      "segment",
@@ -93,6 +103,28 @@ static const struct list_rule rules[] = {
       {NULL, RUN_METRICS}}},
 };
 
+/* A part of a unit's class; null stays "not said". */
+static int read_part(struct json_run *run, size_t part)
+{
+    int rc = read_text(run->json, &run->row.parts[part]);
+    run->row.has_part[part] = rc >= 0 && run->json->event == JSON_STRING;
+    return rc;
+}
+
+static int add_unit(struct json_run *run)
+{
+    const char *parts[UNIT_CLASS_PARTS];
+    for (size_t i = 0; i < UNIT_CLASS_PARTS; i++) {
+        if (!strbuf_ok(&run->row.parts[i]))
+            return LAM_E_NOMEM;
+        bool is_incremental = strcmp(unit_class_parts[i], "incremental") == 0;
+        parts[i] = !run->row.has_part[i] ? NULL
+                   : is_incremental      ? "yes"
+                                         : strbuf_text(&run->row.parts[i]);
+    }
+    return run_matrix_add_unit(run->matrix, parts, strbuf_text(&run->row.key), &run->row.values);
+}
+
 static int read_member(struct json_run *run, const struct list_rule *rule)
 {
     struct json_reader *json = run->json;
@@ -102,6 +134,9 @@ static int read_member(struct json_run *run, const struct list_rule *rule)
         return read_text(json, &run->row.kind);
     if (rule->section == RUN_PHASES && json_key_is(json, "phase"))
         return read_text(json, &run->row.phase);
+    for (size_t i = 0; rule->section == RUN_UNITS && i < UNIT_CLASS_PARTS; i++)
+        if (json_key_is(json, unit_class_parts[i]))
+            return read_part(run, i);
     for (const struct number_key *number = rule->numbers; number->key; number++)
         if (json_key_is(json, number->key))
             return read_number(json, &run->row.values.of[number->metric]);
@@ -118,6 +153,8 @@ static int add_row(struct json_run *run, const struct list_rule *rule)
     }
     if (!strbuf_ok(&row->key))
         return LAM_E_NOMEM;
+    if (strcmp(rule->list, "units") == 0)
+        return add_unit(run);
     double self = row->values.of[RUN_SELF];
     if (rule->section == RUN_LABELS && !isnan(self))
         run->labels_self += self;
@@ -149,6 +186,7 @@ static int read_list(struct json_run *run, const struct list_rule *rule)
         strbuf_clear(&run->row.key);
         strbuf_clear(&run->row.phase);
         run->row.values = run_values_none();
+        memset(run->row.has_part, 0, sizeof run->row.has_part);
         while (rc >= 0 && (rc = json_next_key(json)) > 0)
             rc = read_member(run, rule);
         if (rc >= 0 && !is_second_choice(run, rule))
@@ -168,7 +206,10 @@ static const struct object_rule object_rules[] = {
     {"intervals", "self_units", offsetof(struct json_run, all_labels)},
     {"coverage", "sampled_cpu_s", offsetof(struct json_run, all_phases)},
     {"coverage", "process_cpu_s", offsetof(struct json_run, cpu)},
+    {"coverage", "ratio", offsetof(struct json_run, coverage)},
     {"session", "elapsed_s", offsetof(struct json_run, wall)},
+    {"session", "cores", offsetof(struct json_run, cores)},
+    {"session", "exit_code", offsetof(struct json_run, exit_code)},
 };
 
 static int read_measure(struct json_run *run)
@@ -186,6 +227,22 @@ static int read_measure(struct json_run *run)
     return LAM_OK;
 }
 
+static int read_machine(struct json_run *run)
+{
+    struct run_info *info = &array_last(&run->matrix->runs);
+    int rc = json_next(run->json);
+    if (rc != JSON_STRING)
+        return rc < 0 ? rc : json_skip_rest(run->json);
+    return intern_add(&run->matrix->texts, run->json->text, run->json->length, &info->machine);
+}
+
+static int read_complete(struct json_run *run)
+{
+    int rc = json_next(run->json);
+    run->is_incomplete = rc == JSON_BOOL && !run->json->boolean;
+    return rc < 0 ? rc : json_skip_rest(run->json);
+}
+
 static int read_object(struct json_run *run, const char *object)
 {
     struct json_reader *json = run->json;
@@ -199,6 +256,10 @@ static int read_object(struct json_run *run, const char *object)
             rc = read_number(json, value);
         else if (json_key_is(json, "measure"))
             rc = read_measure(run);
+        else if (strcmp(object, "machine") == 0 && json_key_is(json, "machine_id"))
+            rc = read_machine(run);
+        else if (strcmp(object, "session") == 0 && json_key_is(json, "complete"))
+            rc = read_complete(run);
         else
             rc = json_skip_value(json);
     }
@@ -207,7 +268,7 @@ static int read_object(struct json_run *run, const char *object)
 
 static int read_key(struct json_run *run)
 {
-    static const char *const objects[] = {"intervals", "coverage", "session"};
+    static const char *const objects[] = {"intervals", "coverage", "session", "machine"};
     struct json_reader *json = run->json;
     if (json_key_is(json, "format")) {
         int rc = json_next(json);
@@ -242,9 +303,14 @@ static int finish(struct json_run *run)
     struct run_info *info = &array_last(&run->matrix->runs);
     info->has_events = !isnan(run->all_labels);
     info->has_samples = run->has_phases || !isnan(run->cpu);
+    info->has_phases = run->has_phases;
+    info->has_failed = run->exit_code > 0 || (info->has_samples && run->is_incomplete);
+    info->coverage = run->coverage;
+    info->cores = run->cores;
     /* Rounded to nanoseconds, rows may add up to a little less. */
     info->is_cut[RUN_LABELS] = run->labels_self < run->all_labels * 0.999;
-    info->is_cut[RUN_PHASES] = run->phases_self < run->all_phases * 0.999;
+    info->is_cut[RUN_SEGMENTS] = info->is_cut[RUN_PHASES] =
+        run->phases_self < run->all_phases * 0.999;
     info->is_cut[RUN_UNITS] = info->is_cut[RUN_LABELS] || info->is_cut[RUN_PHASES];
     int rc = add_total(run->matrix, run_total_labels, run->all_labels);
     if (rc == LAM_OK && info->has_samples)
@@ -259,8 +325,15 @@ int run_matrix_add_json(struct run_matrix *matrix, const void *bytes, size_t siz
 {
     static const struct json_options options = {.max_depth = 32};
     struct json_reader json;
-    struct json_run run = {
-        .matrix = matrix, .json = &json, .all_labels = NAN, .all_phases = NAN, .cpu = NAN, .wall = NAN};
+    struct json_run run = {.matrix = matrix,
+                           .json = &json,
+                           .all_labels = NAN,
+                           .all_phases = NAN,
+                           .cpu = NAN,
+                           .wall = NAN,
+                           .coverage = NAN,
+                           .cores = NAN,
+                           .exit_code = NAN};
     json_open_memory(&json, bytes, size, &options);
     int rc = json_enter_object(&json);
     while (rc >= 0 && (rc = json_next_key(&json)) > 0)
@@ -276,6 +349,8 @@ int run_matrix_add_json(struct run_matrix *matrix, const void *bytes, size_t siz
     strbuf_free(&run.row.kind);
     strbuf_free(&run.row.key);
     strbuf_free(&run.row.phase);
+    for (size_t i = 0; i < UNIT_CLASS_PARTS; i++)
+        strbuf_free(&run.row.parts[i]);
     json_close(&json);
     return rc < 0 ? rc : LAM_OK;
 }

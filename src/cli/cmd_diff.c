@@ -196,7 +196,8 @@ int cmd_diff(int argc, char **argv)
         {.long_name = "exclude",
          .short_name = 'e',
          .arg_name = "GLOB",
-         .help = "leave out labels, phases and units called so, also from the totals; may be given "
+         .help = "leave out labels, segments, phases and units called so, also from the totals; "
+                 "may be given "
                  "several times",
          .kind = OPTION_LIST,
          .target = &set.exclude},
@@ -222,12 +223,14 @@ int cmd_diff(int argc, char **argv)
         .operands = "OLD... [--against] NEW...",
         .about =
             "Says what changed from the first input to the second: labels of self-profiles and "
-            "instrumented programs, phases and units of sampled builds, artifact sizes. An input "
+            "instrumented programs; segments, phases and units of recordings; artifact sizes. An "
+            "input "
             "is a recording, a self-profile, a directory of self-profiles as one, or a report "
             "stored with 'lamella report --format json'. Of several runs on each side medians are "
             "compared, with a 95% interval of the change; of one run each nobody can know what is "
             "noise, and it says so.",
-        .example = "lamella diff old.mm_profdata new.mm_profdata\n"
+        .example = "lamella diff before.lamella after.lamella\n"
+                   "lamella diff old.mm_profdata new.mm_profdata\n"
                    "lamella diff old1 old2 old3 old4 --against new1 new2 new3 new4\n"
                    "lamella diff --fail-above 5% --format markdown baseline.json new.mm_profdata",
         .rows = rows,

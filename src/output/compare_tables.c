@@ -186,6 +186,8 @@ static bool is_same(const struct compare_row *row)
 static void find_columns(const struct compare *compare, enum run_section section, bool *used)
 {
     used[RUN_SELF] = section == RUN_LABELS;
+    if (section == RUN_SEGMENTS || section == RUN_PHASES || section == RUN_UNITS)
+        return; /* the number of samples follows from the time */
     array_each(&compare->rows[section], row)
     {
         static const enum run_metric metrics[] = {RUN_COUNT, RUN_CACHE_HITS};
@@ -249,6 +251,7 @@ int compare_tables_make(const struct compare *compare, const struct compare_view
     } texts[RUN_SECTIONS] = {
         [RUN_TOTALS] = {"In all", "total"},
         [RUN_LABELS] = {"Labels by what changed", "label"},
+        [RUN_SEGMENTS] = {"Segments by what changed (CPU time)", "segment"},
         [RUN_PHASES] = {"Phases by what changed (CPU time)", "phase"},
         [RUN_UNITS] = {"Units by what changed", "unit"},
         [RUN_ARTIFACTS] = {"Artifact sizes", "artifact"},
@@ -291,6 +294,83 @@ static size_t count_verdicts(const struct compare *compare, bool decided)
             count += decided ? is_decided : is_decided || row->verdict == COMPARE_NOISE;
         }
     return count;
+}
+
+static void name_run(const struct compare *compare, const struct run_info *run, struct strbuf *out)
+{
+    const char *name = run_matrix_text(compare->matrix, run->name);
+    strbuf_add_printable(out, name, strlen(name));
+}
+
+/* A command that failed did less work. */
+static void remark_failed_runs(const struct compare *compare, struct strbuf *out)
+{
+    array_each(&compare->matrix->runs, run)
+    {
+        if (!run->has_failed)
+            continue;
+        name_run(compare, run, out);
+        strbuf_add(out, ": the command failed or was not seen to end: what it did not get to looks "
+                        "like time saved.\n");
+    }
+}
+
+/* The first run that is unlike the first of all, in what times depend on beside the work. */
+static void remark_conditions(const struct compare *compare, struct strbuf *out)
+{
+    const struct run_info *first = NULL;
+    array_each(&compare->matrix->runs, run)
+    {
+        first = first ? first : run;
+        bool other_machine = run->machine != INTERN_EMPTY && first->machine != INTERN_EMPTY &&
+                             run->machine != first->machine;
+        bool other_cores = run->cores != first->cores && !isnan(run->cores) && !isnan(first->cores);
+        if (!other_machine && !other_cores)
+            continue;
+        name_run(compare, first, out);
+        strbuf_add(out, " and ");
+        name_run(compare, run, out);
+        strbuf_add(out, " ran on different machines, or with different numbers of cores.\n");
+        return;
+    }
+}
+
+/* Shares of what was seen change with how much was seen. */
+static void remark_coverage(const struct compare *compare, struct strbuf *out)
+{
+    const struct run_info *least = NULL, *most = NULL;
+    array_each(&compare->matrix->runs, run)
+    {
+        if (isnan(run->coverage))
+            continue;
+        least = !least || run->coverage < least->coverage ? run : least;
+        most = !most || run->coverage > most->coverage ? run : most;
+    }
+    if (!least || most->coverage - least->coverage <= 0.05)
+        return;
+    strbuf_addf(out, "Samples cover %s of the CPU time in ", unit_percent(least->coverage).text);
+    name_run(compare, least, out);
+    strbuf_addf(out, " and %s in ", unit_percent(most->coverage).text);
+    name_run(compare, most, out);
+    strbuf_add(out, ": a part of the change of segments and phases is only that.\n");
+}
+
+/* Of inputs that hold samples and events, what some of them lack. */
+static void remark_lacks(const struct compare *compare, struct strbuf *out)
+{
+    if (!run_matrix_has_section(compare->matrix, RUN_LABELS))
+        array_each(&compare->matrix->runs, run) if (run->has_events)
+        {
+            strbuf_add(out, "Events are in some of the inputs only, and are not compared.\n");
+            break;
+        }
+    if (!run_matrix_has_section(compare->matrix, RUN_PHASES))
+        array_each(&compare->matrix->runs, run) if (run->has_phases)
+        {
+            strbuf_add(out, "Samples are in some of the inputs only: segments and phases are not "
+                            "compared.\n");
+            break;
+        }
 }
 
 static void remark_noise(const struct compare *compare, struct strbuf *out)
@@ -348,6 +428,10 @@ static void remark_failure(const struct compare *compare, const struct compare_v
 void compare_remarks(const struct compare *compare, const struct compare_view *view,
                      struct strbuf *out)
 {
+    remark_failed_runs(compare, out);
+    remark_conditions(compare, out);
+    remark_coverage(compare, out);
+    remark_lacks(compare, out);
     remark_cut(compare, out);
     remark_noise(compare, out);
     remark_failure(compare, view, out);

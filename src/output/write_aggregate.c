@@ -217,6 +217,7 @@ static int write_all(struct writer *w, struct lam_error *err)
     } texts[RUN_SECTIONS] = {
         [RUN_TOTALS] = {"In all", "total"},
         [RUN_LABELS] = {"By label", "label"},
+        [RUN_SEGMENTS] = {"By segment (CPU time)", "segment"},
         [RUN_PHASES] = {"By phase (CPU time)", "phase"},
         [RUN_UNITS] = {"By unit", "unit"},
         [RUN_ARTIFACTS] = {"Artifact sizes", "artifact"},

@@ -13,6 +13,7 @@ enum { COMPARE_JSON_VERSION = 1, NANO_DECIMALS = 9 };
 static const char *const metric_names[RUN_SECTIONS][RUN_METRICS] = {
     [RUN_TOTALS] = {"amount"},
     [RUN_LABELS] = {"self", "time", "count", "cache_hits", "blocked", "load", "hashing"},
+    [RUN_SEGMENTS] = {"cpu", NULL, "samples"},
     [RUN_PHASES] = {"cpu", NULL, "samples"},
     [RUN_UNITS] = {"self", "wall", "count"},
     [RUN_ARTIFACTS] = {"bytes"},
