@@ -22,7 +22,7 @@ struct report_settings {
     int format;
     uint64_t top;
     bool has_top;
-    struct option_list markers;
+    struct option_list markers, changes; /* changes: --what-if */
     struct report_view view;
 };
 
@@ -108,8 +108,16 @@ static int read_and_write(struct report_settings *set, struct classifier *cls, s
     };
     int rc = report_reading_open(&reading, set->inputs, set->input_count, &options, err);
     set->view.labels = reading.labels;
+    struct replay_answers answers = {0};
+    bool is_asked = set->view.by_critical || set->changes.count > 0 || set->format == FORMAT_JSON;
+    if (rc == LAM_OK && is_asked) {
+        rc = replay_answers_make(&answers, reading.report, set->changes.items, set->changes.count,
+                                 err);
+        set->view.replay = &answers;
+    }
     if (rc == LAM_OK)
         rc = write_report(reading.report, set, err);
+    replay_answers_free(&answers);
     report_reading_close(&reading);
     return rc;
 }
@@ -169,6 +177,13 @@ int cmd_report(int argc, char **argv)
                  "details and waits",
          .kind = OPTION_TEXT,
          .target = &set.view.unit},
+        {.long_name = "what-if",
+         .arg_name = "CHANGE",
+         .help = "what the build would take with a change, by a replay of its schedule: unit=NAME "
+                 "(free), unit=NAME:2x (faster), split=NAME, link=2x, cores=N, jobs=N, "
+                 "codegen-units=N; several with commas are one change; may be repeated",
+         .kind = OPTION_LIST,
+         .target = &set.changes},
         OPTION_ROW_MARKERS('m', &set.markers),
         {0},
     };
@@ -183,6 +198,7 @@ int cmd_report(int argc, char **argv)
                  "every different one takes memory.",
         .example = "lamella report build.lamella\n"
                    "lamella report --unit serde build.lamella\n"
+                   "lamella report --by critical --what-if link=2x,cores=8 build.lamella\n"
                    "lamella report --format json build.lamella > report.json\n"
                    "lamella report --by argument --top 30 regex-123.mm_profdata\n"
                    "lamella report target/profiles/",
@@ -206,6 +222,7 @@ int cmd_report(int argc, char **argv)
         code = launcher_usage_end(&spec, rc, &error, EXIT_USAGE);
     }
     array_free(&set.markers);
+    array_free(&set.changes);
     option_operands_free(&operands);
     return code;
 }

@@ -3,17 +3,19 @@
 #define LAMELLA_OUTPUT_REPORT_ROWS_H
 
 #include "analysis/label_totals.h"
+#include "analysis/replay_answers.h"
 #include "analysis/report.h"
 
 struct report_view {
     uint32_t top;         /* units and processes shown; 0: all */
     double percent_above; /* of phases and units; 0: all */
     bool by_unit, by_phase, by_role;
-    bool by_critical; /* what waited for what */
-    bool by_span;     /* when threads were in phases; the report keeps spans */
-    bool by_memory;   /* of processes over time */
-    bool by_detail;   /* phases with their details */
-    const char *unit; /* glob or part of a unit's title: only these; NULL */
+    bool by_critical;                    /* what waited for what */
+    const struct replay_answers *replay; /* NULL: not asked for */
+    bool by_span;                        /* when threads were in phases; the report keeps spans */
+    bool by_memory;                      /* of processes over time */
+    bool by_detail;                      /* phases with their details */
+    const char *unit;                    /* glob or part of a unit's title: only these; NULL */
     /* Of the events of instrumented programs; NULL: there are none. */
     const struct labels *labels;
     bool by_label, by_kind, by_argument, by_path, by_thread;

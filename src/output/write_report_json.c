@@ -7,6 +7,7 @@
 #include "output/write_labels.h"
 #include "output/write_machine.h"
 #include "output/write_macros.h"
+#include "output/write_replay.h"
 #include "output/write_report.h"
 #include "output/write_spans.h"
 
@@ -387,6 +388,8 @@ int write_report_json(const struct report *report, const struct report_view *vie
     array_each(&rows.units, index) put_unit(&json, report, *index);
     json_put_end(&json);
     write_graph_json(&json, report, view);
+    if (view->replay && view->replay->is_there)
+        write_replay_json(&json, view->replay);
     rc = write_macros_json(&json, report, view);
     write_labels_json(&json, report, view);
     put_threads(&json, report);

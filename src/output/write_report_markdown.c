@@ -5,6 +5,7 @@
 #include "output/write_graph.h"
 #include "output/write_labels.h"
 #include "output/write_machine.h"
+#include "output/write_replay.h"
 #include "output/write_report.h"
 #include "output/write_spans.h"
 
@@ -192,6 +193,8 @@ int write_report_markdown(const struct report *report, const struct report_view 
         rc = write_memory(report, view, NULL, out);
     if (rc == LAM_OK && view->by_critical)
         rc = write_graph_text(report, view, NULL, out);
+    if (rc == LAM_OK)
+        rc = write_replay_text(view->replay, NULL, out);
     if (rc == LAM_OK && labels_are_shown(view))
         rc = write_labels_markdown(report, view, out);
     if (!view->unit)

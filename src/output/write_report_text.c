@@ -6,6 +6,7 @@
 #include "output/write_labels.h"
 #include "output/write_machine.h"
 #include "output/write_macros.h"
+#include "output/write_replay.h"
 #include "output/write_report.h"
 #include "output/write_spans.h"
 
@@ -569,6 +570,8 @@ int write_report_text(const struct report *report, const struct report_view *vie
         rc = write_account(&w);
     if (rc == LAM_OK && view->by_critical)
         rc = write_graph_text(report, view, term, out);
+    if (rc == LAM_OK)
+        rc = write_replay_text(view->replay, term, out);
     if (rc == LAM_OK && view->by_span)
         rc = write_spans(report, view, term, out);
     if (rc == LAM_OK && view->by_memory)

@@ -278,6 +278,26 @@ static const struct schema_column path_step_columns[] = {
     SECONDS(JSON, 1, "waited_s", "how much earlier it could have begun"),
 };
 
+static const struct schema_column replay_columns[] = {
+    SECONDS(JSON, 1, "measured_s", "what the build took"),
+    SECONDS(JSON, 1, "replayed_s", "what the simulation of its schedule says that it takes"),
+    NUMBER(JSON, 1, "error", "",
+           "replayed_s over measured_s, less 1: how far the answers can be believed"),
+    NUMBER(JSON, 1, "cores", "", "of the machine"),
+    NUMBER(JSON, 1, "other_threads", "",
+           "of other programs that wanted cores as well, mean: what explains how long the build's "
+           "threads waited for one"),
+    COUNT(JSON, 1, "jobs", "units at once"),
+    YES_NO(JSON, 1, "jobs_seen", "nobody said how many jobs: most units that ran at once"),
+    SECONDS(JSON, 1, "latency_s", "of the build tool, from an end to a start"),
+};
+
+static const struct schema_column what_if_columns[] = {
+    TEXT(JSON, 1, "change", "as --what-if takes it"),
+    SECONDS(JSON, 1, "wall_s", "what the replayed build takes with it"),
+    SECONDS(JSON, 1, "saved_s", "replay.replayed_s less that"),
+};
+
 static const struct schema_column unit_flag_columns[] = {
     RUN_ID,
     TEXT(TABLE, 4, "unit", ""),
@@ -595,6 +615,7 @@ static const struct schema_column finding_columns[] = {
 #define ROW(name, row, key, is_list, since, columns) \
     ROW_WHEN(name, row, key, is_list, since, NULL, columns)
 #define EVENTS "there are events"
+#define UNITS  "units were recorded"
 
 const struct schema_table schema_tables[] = {
     ROW("sessions", "recording", "session", 0, 1, session_columns),
@@ -608,6 +629,9 @@ const struct schema_table schema_tables[] = {
     ROW("critical_path", "unit on the longest chain of units that waited for each other, in order",
         "critical_path", 1, 1, path_step_columns),
     ROW("unit_deps", "unit that another one waits for", "unit_deps", 1, 1, unit_dep_columns),
+    ROW_WHEN("replay", "recording", "replay", 0, 1, UNITS, replay_columns),
+    ROW_WHEN("what_if", "change that was asked about; with no --what-if what is usually asked",
+             "what_if", 1, 1, UNITS, what_if_columns),
     ROW("macros", "crate of procedural macros that was used", "macros", 1, 2, macro_columns),
     ROW("macro_uses", "unit that used a crate of procedural macros", NULL, 1, 2, macro_use_columns),
     ROW("waits", "kind of wait, of a unit or a thread", NULL, 1, 1, wait_columns),
