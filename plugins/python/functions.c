@@ -47,6 +47,8 @@ static uint32_t flags_of(PyCodeObject *code)
         flags |= FUNCTION_MODULE;
     if (PyUnicode_CompareWithASCIIString(code->co_qualname, "Thread._bootstrap") == 0)
         flags |= FUNCTION_THREAD;
+    if (plugin.own_file && PyUnicode_Compare(code->co_filename, plugin.own_file) == 0)
+        flags |= FUNCTION_OWN;
     return flags;
 }
 

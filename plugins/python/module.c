@@ -1,9 +1,6 @@
 /* module.c: lamella._lamella: starting, stopping, running a program as if it had been started alone, and events by hand. */
 #include "plugin.h"
 
-#include <signal.h>
-#include <unistd.h>
-
 struct plugin plugin = {.extra = -1};
 
 static PyObject *fail(int code)
@@ -79,6 +76,12 @@ static PyObject *start(PyObject *self, PyObject *args)
     plugin.c_calls = c_calls;
     Py_INCREF(prefixes);
     Py_XSETREF(plugin.prefixes, prefixes);
+    PyFrameObject *caller = PyEval_GetFrame(); /* borrowed: a function of the package */
+    if (caller && !plugin.own_file) {
+        PyCodeObject *code = PyFrame_GetCode(caller);
+        plugin.own_file = Py_NewRef(code->co_filename);
+        Py_DECREF(code);
+    }
     if (is_now && begin_recording() < 0)
         return NULL;
     Py_RETURN_TRUE;
@@ -157,16 +160,26 @@ static void return_to_place(PyThreadState *thread, const struct place *place)
 #endif
 }
 
-static void die_by_interrupt(void)
+/* As the interpreter runs the file on its command line: an interrupt that nobody catches is noted for its end. */
+static PyObject *run_file(PyObject *path, PyObject *names)
 {
-    signal(SIGINT, SIG_DFL);
-    kill(getpid(), SIGINT);
+    PyObject *bytes = PyUnicode_EncodeFSDefault(path);
+    FILE *file = bytes ? fopen(PyBytes_AS_STRING(bytes), "re") : NULL;
+    PyObject *result = NULL;
+    if (file)
+        result =
+            PyRun_FileExFlags(file, PyBytes_AS_STRING(bytes), Py_file_input, names, names, 1, NULL);
+    else if (bytes)
+        PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
+    Py_XDECREF(bytes);
+    return result;
 }
 
-/* run(code, globals) or run(function, arguments). Returns the exit code, or raises SystemExit as the program did. */
+/* run(file, globals), run(code, globals) or run(function, arguments). Returns the exit code, or raises SystemExit as the program
+ * did. */
 static PyObject *run(PyObject *self, PyObject *args)
 {
-    PyObject *what, *with;
+    PyObject *what, *with, *result;
     (void)self;
     if (!PyArg_ParseTuple(args, "OO", &what, &with))
         return NULL;
@@ -177,12 +190,14 @@ static PyObject *run(PyObject *self, PyObject *args)
         return_to_place(thread, &place);
         return NULL;
     }
-    PyObject *result =
-        PyCode_Check(what) ? PyEval_EvalCode(what, with, with) : PyObject_CallObject(what, with);
+    if (PyUnicode_Check(what))
+        result = run_file(what, with);
+    else if (PyCode_Check(what))
+        result = PyEval_EvalCode(what, with, with);
+    else
+        result = PyObject_CallObject(what, with);
     long code = 0;
     if (!result && !PyErr_ExceptionMatches(PyExc_SystemExit)) {
-        if (PyCode_Check(what) && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
-            Py_AtExit(die_by_interrupt);
         PyErr_Print();
         code = 1;
     }

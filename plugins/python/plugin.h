@@ -23,7 +23,7 @@
 
 /* What is known about a code object, in one word in it: its label, what is special about it, and the recording that both are
  * of. */
-enum { FUNCTION_LINE = 1, FUNCTION_MODULE = 2, FUNCTION_THREAD = 4 };
+enum { FUNCTION_LINE = 1, FUNCTION_MODULE = 2, FUNCTION_THREAD = 4, FUNCTION_OWN = 8 };
 enum { FUNCTION_FLAGS_SHIFT = 32, FUNCTION_GENERATION_SHIFT = 36 };
 
 /* Which code objects get a track of their own. */
@@ -35,6 +35,7 @@ struct plugin {
     Py_ssize_t extra;
     unsigned char op_send, op_resume, op_yield;
     PyObject *prefixes; /* directories that file names are shown without */
+    PyObject *own_file; /* whose functions are not recorded */
 };
 extern struct plugin plugin;
 
@@ -90,9 +91,10 @@ void hooks_remove(void);
 
 static inline void enter_frame(PyFrameObject *frame, uint64_t function, enum entry entry)
 {
-    if (function_flags(function) & FUNCTION_LINE)
+    uint32_t flags = function_flags(function);
+    if (flags & FUNCTION_LINE)
         line_enter(frame, function, entry);
-    else
+    else if (!(flags & FUNCTION_OWN))
         lam_call_enter(LAM_DEFAULT, function_label(function));
 }
 
@@ -101,7 +103,7 @@ static inline void exit_frame(PyFrameObject *frame, uint64_t function, int is_yi
     uint32_t flags = function_flags(function);
     if (flags & FUNCTION_LINE)
         (is_yield ? line_yield : line_exit)(frame, function);
-    else
+    else if (!(flags & FUNCTION_OWN))
         lam_call_exit(LAM_DEFAULT, function_label(function));
     if (flags & FUNCTION_MODULE && !is_yield)
         greenlets_look();

@@ -72,25 +72,19 @@ def _open(options):
 
 
 def _script(path):
-    """The code of a script, and its namespace, as the interpreter makes them."""
-    from importlib.machinery import SourceFileLoader
+    """What runs a script: its file, or its code where it is compiled; and its namespace, as the interpreter makes it."""
+    from importlib.machinery import SourceFileLoader, SourcelessFileLoader
 
     full = os.path.abspath(path)
     try:
-        with open(full, "rb") as file:
-            text = file.read()
+        open(full, "rb").close()
     except OSError as error:
         sys.stderr.write(f"{sys.orig_argv[0]}: can't open file {full!r}: [Errno {error.errno}] {error.strerror}\n")
         raise SystemExit(2) from None
-    try:
-        code = compile(text, full, "exec", dont_inherit=True)
-    except Exception as error:
-        sys.excepthook(type(error), error.with_traceback(None), None)
-        raise SystemExit(1) from None
+    loader = (SourcelessFileLoader if full.endswith(".pyc") else SourceFileLoader)("__main__", full)
     names = sys.modules["__main__"].__dict__
-    names.update(__loader__=SourceFileLoader("__main__", full), __annotations__={}, __builtins__=sys.modules["builtins"])
-    names.update(__file__=full, __cached__=None)
-    return code, names
+    names.update(__loader__=loader, __annotations__={}, __builtins__=sys.modules["builtins"], __file__=full, __cached__=None)
+    return loader.get_code("__main__") if full.endswith(".pyc") else full, names
 
 
 def _is_container(path):
@@ -109,7 +103,7 @@ def main():
     path = words[0]
     is_container = not is_module and _is_container(path)
     if is_container:
-        first = path
+        first = os.path.abspath(path)
     else:
         first = os.path.dirname(os.path.realpath(path)) if not is_module else os.getcwd()
     if not sys.flags.safe_path:

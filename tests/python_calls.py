@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# ctest: TIMEOUT 180
+"""The calls that the Python plug-in records are those that a profile function written in Python counts: by path, with generators,
+tasks, threads. Nothing stays open, and times are charged to whose they are."""
+
+import collections
+import json
+import os
+
+import python_lib as lib
+
+
+def test_paths_and_counts(python, _):
+    program = os.path.join(lib.DATA, "calls.py")
+    counted = lib.run(python, os.path.join(lib.DATA, "count_calls.py"), "counts", program, "300")
+    assert counted.returncode == 0, counted.stderr
+    recorded = lib.record(python, "out", program, "300")
+    assert (recorded.returncode, recorded.stdout, recorded.stderr) == (0, counted.stdout, counted.stderr), recorded
+    with open("counts", encoding="utf-8") as file:
+        wanted = json.load(file)
+    rows = lib.view("out")
+    got = lib.paths(rows, "calls.py")
+    for path in sorted({*wanted, *got}):
+        assert wanted.get(path, 0) == got.get(path, 0), f"{path}: {got.get(path, 0)} times, wanted {wanted.get(path, 0)}"
+    assert len(wanted) > 150 and sum(wanted.values()) > 8000
+    still_open = [row["label"] for row in rows if row["type"] == "interval" and "open" in row["flags"]]
+    assert not still_open, still_open
+
+
+def test_ten_thousand_tasks(python, _):
+    done = lib.record(python, "out", os.path.join(lib.DATA, "tasks.py"))
+    assert done.returncode == 0 and not done.stderr, done
+    rows = lib.view("out", "--label", "(tasks.py:")
+    got = collections.Counter(row["label"].split(" ")[0] for row in rows if row["type"] == "interval")
+    assert {name: got[name] for name in ("main", "task", "step", "work")} == json.loads(done.stdout), got
+    tracks = {row["track"] for row in rows if row["type"] == "interval" and row["label"].startswith("task ")}
+    assert len(tracks) == 10000, len(tracks)
+    # Steps lie inside of the task that waits for them, and stood still while others ran.
+    step = next(row for row in rows if row["type"] == "interval" and row["label"].startswith("step "))
+    assert step["depth"] == 1 and step["active_ns"] * 10 < step["end_ns"] - step["start_ns"], step
+
+
+def test_deep_stacks(python, _):
+    done = lib.record(python, "out", os.path.join(lib.DATA, "deep.py"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"0\ncaught\n", b""), done
+    report = json.loads(lib.lamella("report", "--format", "json", "out"))
+    counts = {row["label"]: (row["count"], row["open"]) for row in report["activities"]}
+    assert counts["deep (deep.py:7)"] == (200002, 0), counts
+    assert lib.lamella("view", "--format", "json", "--label", "deep (", "out").count(b'"depth":100001,') == 2
+
+
+def test_charges(python, _):
+    """In the clock of the threads' CPU time: what each line of execution used itself is its functions' self time."""
+    done = lib.record(python, "out", os.path.join(lib.DATA, "charges.py"), "used", options=["--options", "clock=cpu"])
+    assert done.returncode == 0 and not done.stderr, done
+    with open("used", encoding="utf-8") as file:
+        used = json.load(file)
+    active = collections.Counter()
+    whole = collections.Counter()
+    inside = None
+    threads = {}
+    for row, stack in lib.calls(lib.view("out")):
+        if row["label"].startswith("burn ") and len(stack) > 1:
+            active[stack[-2].split(" ")[0]] += row["active_ns"] / 1e9
+        if row["label"].startswith(("main (charges", "thread_a (charges")):
+            threads[row["thread"]] = (row["label"].split(" ")[0], row["start_ns"], row["end_ns"])
+    for row, stack in lib.calls(lib.view("out")):  # all lines of a thread together, without the frames around main
+        if row["thread"] in threads:
+            name, start, end = threads[row["thread"]]
+            inside = start <= row["start_ns"] <= end
+            if inside and (len(stack) == 1 or row["label"].startswith(name + " (charges")):
+                whole[name] += row["active_ns"] / 1e9
+    for name, seconds in used.items():
+        got = whole[name.split(" ")[-1]] if name.startswith("all of ") else active[name]
+        assert abs(got - seconds) < 0.02 * seconds + 0.0005, f"{name}: {got:.4f} s, used {seconds:.4f} s"
+
+
+if __name__ == "__main__":
+    lib.main([test_paths_and_counts, test_ten_thousand_tasks, test_deep_stacks, test_charges])

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# ctest: TIMEOUT 200
+"""Where the Python plug-in is started, stopped and loaded: each call is closed once and none crosses another line of execution."""
+
+import collections
+import os
+import subprocess
+
+import python_lib as lib
+
+PROGRAM = os.path.join(lib.DATA, "situations.py")
+
+
+def names(path):
+    """{(path of short names): count}, and the rows."""
+    rows = lib.view(path)
+    counts = collections.Counter(tuple(label.split(" (")[0].split(".")[-1] for label in stack) for _, stack in lib.calls(rows))
+    return counts, rows
+
+
+def is_whole(rows):
+    still_open = [row for row in rows if row["type"] == "interval" and "open" in row["flags"]]
+    assert not still_open, still_open
+
+
+def situations(python, tracks, *which):
+    done = lib.run(python, PROGRAM, tracks, *which)
+    assert done.returncode == 0 and done.stdout.endswith(b"done\n") and not done.stderr, done
+    return done
+
+
+def test_start_and_stop(python, version):
+    for tracks in ("all", "none"):
+        situations(python, tracks, "start_deep", "stop_inside", "twice")
+        counts, rows = names("deep")
+        below = ("generator",) if tracks == "all" else ("<module>", "start_deep", "generator")
+        wanted = {below + ("down",) * 21: 1, below + ("down",) * 21 + ("f",) * 4: 1}
+        assert {path: counts[path] for path in wanted} == wanted, counts
+        assert counts[below + ("f", "f", "f")] == 1 and sum(path[-1] == "f" for path in counts) == 7, counts
+        assert not any(name in path for path in counts for name in ("start", "_start", "stop")), counts
+        is_whole(rows)
+        counts, rows = names("inside")
+        assert sum(count for path, count in counts.items() if path[-1] == "inside") == 6, counts
+        assert sum(count for path, count in counts.items() if path[-1] == "f") == 2, counts
+        is_whole(rows)
+        called = [sum(n for path, n in names(out)[0].items() if path[-1] == "f") for out in ("first", "third", "fourth")]
+        assert called == [5, 11, 7], called
+        report = lib.lamella("report", "second")
+        assert b"f (situations.py:" in report, report
+        for name in os.listdir("."):
+            subprocess.run(["rm", "-rf", name], check=True)
+
+
+def test_threads(python, version):
+    situations(python, "all", "threads_before")
+    counts, rows = names("threads")
+    calls = collections.Counter()
+    threads = {row["thread"]: row["name"] for row in rows if row["type"] == "thread_name"}
+    for row, stack in lib.calls(rows):
+        if row["label"].startswith("f ("):
+            calls[threads.get(row["thread"], "")] += 1
+    assert calls == {"early 1": 13, "early 2": 23, "early 3": 33, "late": 6, "": 8}, calls
+    assert counts[("_bootstrap", "_bootstrap_inner", "run", "body", "inner")] == 3, counts
+    is_whole(rows)
+
+
+def test_by_hand(python, version):
+    done = situations(python, "all", "by_hand", "c_calls")
+    assert done.stdout == b"ValueError\nOSError\nOSError\ndone\n", done.stdout
+    rows = lib.view("hand")
+    told = [(row["type"], row["kind"], row["label"], row.get("value")) for row in rows if row["type"] in ("interval", "instant", "integer") and row["kind"] != "Call"]
+    assert told == [("interval", "Work", "mine", None), ("instant", "GenericActivity", "moment", None), ("integer", "GenericActivity", "how many", 42)], told
+    counts, rows = names("c")
+    labels = collections.Counter(row["label"] for row in rows if row["type"] == "interval")
+    for label in ("sorted (C)", "list.append (C)", "len (C)"):
+        assert labels[label] >= 1, labels
+    is_whole(rows)
+
+
+def test_greenlets(python, version):
+    if lib.run(python, "-c", "import greenlet").returncode:
+        return
+    situations(python, "all", "greenlets")
+    counts, rows = names("greenlets")
+    assert counts[("ping",)] == counts[("pong",)] == 1, counts
+    assert counts[("pong", "inner")] == 3, counts
+    assert not any("ping" in path and "pong" in path for path in counts), counts
+    assert not any("inner" in path and "ping" in path for path in counts), counts
+    is_whole(rows)
+
+
+def test_host(python, version):
+    """An interpreter inside of a program with threads of its own, which call into it while another one records."""
+    config = lib.run(python, "-c", "import sysconfig as s; print(s.get_config_var('INCLUDEPY'), s.get_config_var('LIBDIR'), s.get_config_var('LDVERSION'))")
+    include, libraries, suffix = config.stdout.decode().split()
+    made = subprocess.run(["cc", "-O1", "-std=gnu17", f"-I{include}", os.path.join(lib.DATA, "host.c"), "-o", "host", f"-L{libraries}", f"-Wl,-rpath,{libraries}",
+                           f"-lpython{suffix}", "-pthread"], capture_output=True, check=False)
+    if made.returncode:
+        assert b"cannot find -lpython" in made.stderr, made.stderr
+        return
+    for kept in ("", "keep"):
+        done = lib.run("./host", *[kept] * bool(kept), env=lib.environment(PYTHONHOME=os.path.dirname(os.path.dirname(python))))
+        assert done.returncode == 0 and done.stdout == b"8000\n" and not done.stderr, done
+        counts, rows = names("host.out")
+        per_thread = collections.Counter(row["thread"] for row in rows if row["type"] == "interval" and row["label"].startswith("work ("))
+        if version >= (3, 12):
+            assert len(per_thread) == 5 and list(per_thread.values()).count(2000) >= 4, per_thread
+        elif kept:  # a new thread is met before another one has made 256 calls
+            assert len(per_thread) == 5, per_thread
+        else:  # thread states that live for one call are not met
+            assert len(per_thread) >= 1, per_thread
+        is_whole(rows)
+        subprocess.run(["rm", "-rf", "host.out"], check=True)
+
+
+if __name__ == "__main__":
+    lib.main([test_start_and_stop, test_threads, test_by_hand, test_greenlets, test_host])
