@@ -4,8 +4,6 @@ import { bytes, digits, moment } from "./format";
 import { concurrency } from "./lanes";
 import type { Model } from "./model";
 import type { State } from "./state";
-import { segmentColor } from "./palette";
-import { css } from "./color";
 import { inks } from "./theme";
 import { RULER, TimeChart } from "./timechart";
 import { hideTip, showTip, type TipLine } from "./tooltip";
@@ -64,9 +62,9 @@ export class Machine extends TimeChart {
     if (units.length === 0) return null;
     const { at, running } = concurrency(units.map((u) => u.start), units.map((u) => u.end));
     const value = Float64Array.from(running);
-    const areas: Steps[] = [{ at, value, color: css(segmentColor("frontend")), name: "running" }];
+    const areas: Steps[] = [{ at, value, color: "units", name: "running" }];
     const waiting = this.column("waiting");
-    if (waiting) areas.push({ ...waiting, color: css(segmentColor("wait")), name: "ready, waiting" });
+    if (waiting) areas.push({ ...waiting, color: "waiting", name: "ready, waiting" });
     return { title: "units", top: Math.max(1, ...topOf(value), ...(waiting ? topOf(waiting.value) : [])), areas, lines: [], limit: null, shown: (n) => digits(n, 0) };
   }
 
@@ -77,7 +75,7 @@ export class Machine extends TimeChart {
     const cores = Number(this.model.session["cores"] ?? 0) || null;
     const lines: Steps[] = machine ? [{ ...machine, name: "whole machine" }] : [];
     return {
-      title: "cores", top: Math.max(1, cores ?? 0, ...topOf(tree.value)), areas: [{ ...tree, color: css(segmentColor("backend")), name: "this build" }], lines,
+      title: "cores", top: Math.max(1, cores ?? 0, ...topOf(tree.value)), areas: [{ ...tree, color: "units", name: "this build" }], lines,
       limit: cores, shown: (n) => digits(n, 1),
     };
   }
@@ -85,8 +83,7 @@ export class Machine extends TimeChart {
   private memoryBand(): Band | null {
     const rss = this.column("rss_bytes");
     if (!rss) return null;
-    const color = css(segmentColor("process"));
-    return { title: "memory", top: Math.max(1, ...topOf(rss.value)), areas: [{ ...rss, color, name: "memory" }], lines: [], limit: null, shown: (n) => bytes(n) };
+    return { title: "memory", top: Math.max(1, ...topOf(rss.value)), areas: [{ ...rss, color: "units", name: "resident" }], lines: [], limit: null, shown: (n) => bytes(n) };
   }
 
   protected draw(): void {
@@ -109,7 +106,7 @@ export class Machine extends TimeChart {
     const base = new Float64Array(Math.ceil(this.plotWidth) + 1);
     for (const area of band.areas) {
       const means = this.means(area);
-      ctx.fillStyle = area.color;
+      ctx.fillStyle = area.color === "waiting" ? inks().pale : inks().area; // greys: hues are segments
       ctx.beginPath();
       const y = (n: number): number => top + BAND - Math.min(1, n / band.top) * BAND;
       for (let x = 0; x < means.length; x++) {

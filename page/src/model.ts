@@ -192,7 +192,16 @@ export class Model {
     for (const unit of units) {
       const ranks = new Map(unit.threads.map((t) => [t, rank(t)]));
       unit.threads.sort((a, b) => ranks.get(a)! - ranks.get(b)! || start[a] - start[b] || a - b);
+      // Helpers that a compiler starts bear its thread's name: the one that worked is the one to look at.
+      const serial = unit.threads.filter((t) => ranks.get(t) === 0);
+      if (serial.length < 2) continue;
+      const busiest = serial.reduce((a, b) => (this.spansOf(b) > this.spansOf(a) ? b : a));
+      unit.threads = [busiest, ...unit.threads.filter((t) => t !== busiest && ranks.get(t) !== 0), ...serial.filter((t) => t !== busiest)];
     }
+  }
+
+  private spansOf(t: number): number {
+    return this.threads.first[t + 1] - this.threads.first[t];
   }
 
   private readElapsed(): number {
@@ -210,6 +219,7 @@ export class Model {
   threadTitle(t: number): string {
     const role = this.table("threads").text("role", t) ?? "";
     const name = this.threadName(t);
+    if (role === "serial" && this.units[this.threads.unit[t]]?.threads[0] !== t) return `${name} (helper)`;
     return role === "" || role === "other" ? name : role === "serial" || role === "process" || name === "" ? role : name.startsWith(role) ? name : `${role} · ${name}`;
   }
 }

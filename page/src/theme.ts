@@ -7,6 +7,8 @@ export interface Inks {
   grid: string;
   back: Rgb;
   row: Rgb; // where a thread lives without a span
+  area: string; // of charts that are not about segments
+  pale: string;
   mark: string; // critical path, selection
   font: string;
   dark: boolean;
@@ -27,6 +29,7 @@ export function inks(): Inks {
     const of = (name: string): string => style.getPropertyValue(name).trim();
     current = {
       text: of("--ink"), muted: of("--muted"), grid: of("--grid"), back: rgb(of("--back")), row: rgb(of("--row")), mark: of("--mark"),
+      area: of("--area"), pale: of("--pale"),
       font: style.fontFamily || "sans-serif", dark: of("--is-dark") === "1",
     };
   }
