@@ -18,6 +18,7 @@ test("columns in every code and step", () => {
     same: e.column("int", [7, 7, 7, 7], { code: "const" }),
     real: e.column("real", [0.1, null, -1e300, 0], { code: "real" }),
     name: e.column("text", ["", "é\u0000</script>", "😀", null], { null: true }),
+    sum: e.column("int", [0.5, 1, null, 3], { per: 10, null: true, signed: true, plus: { column: "down", times: 2 } }, [-7, 3, -1e6]),
     flag: e.column("bool", [0, 1, 1, 0]),
   };
   e.tables["t"] = { rows: 4, columns };
@@ -31,6 +32,7 @@ test("columns in every code and step", () => {
   assert.deepEqual([...t.numbers("same")], [7, 7, 7, 7]);
   assert.deepEqual([...t.numbers("real")], [0.1, NaN, -1e300, 0]);
   assert.deepEqual([0, 1, 2, 3].map((row) => t.text("name", row)), ["", "é\u0000</script>", "😀", null]);
+  assert.deepEqual([...t.numbers("sum")], [0.5, 1, NaN, 3], "what another column adds; nothing where that is null");
   assert.equal(t.value("flag", 1), true);
   assert.ok(Number.isNaN(t.numbers("absent")[2]), "a column that is not there is null");
 });

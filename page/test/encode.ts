@@ -20,7 +20,7 @@ export class Encoder {
   }
 
   // A column in the code that is asked for, with the steps that are asked for.
-  column(type: string, values: Value[], spec: Partial<ColumnSpec> = {}): ColumnSpec {
+  column(type: string, values: Value[], spec: Partial<ColumnSpec> = {}, added: number[] = []): ColumnSpec {
     const out: ColumnSpec = { type, code: "varint", ...spec };
     if (out.code === "real") {
       const view = new Uint8Array(Float64Array.from(values, (v) => (v === null ? NaN : Number(v))).buffer);
@@ -28,9 +28,10 @@ export class Encoder {
       return { ...out, ...this.section(bytes.flat()) };
     }
     let before = 0;
-    const numbers = values.map((value) => {
+    const numbers = values.map((value, row) => {
       let n = typeof value === "string" ? this.text(value) : value;
       if (n !== null && out.per) n = Math.round(n * out.per);
+      if (n !== null && out.plus) n -= out.plus.times * (added[row] ?? 0);
       if (n !== null && out.signed) n = n < 0 ? -2 * n - 1 : 2 * n;
       if (out.null) n = n === null ? 0 : n + 1;
       if (!out.delta) return n ?? 0;
