@@ -1,0 +1,410 @@
+// What is done with a page, by scenario and name. Facts come from `lamella report --format json` of the same recording.
+const GUTTER = (width) => (width < 560 ? Math.round(width * 0.26) : Math.min(260, Math.round(width * 0.17)));
+const RULER = 24;
+
+const near = (assert, got, wanted, slack, what) => assert.ok(Math.abs(got - wanted) <= slack, `${what}: ${got}, wanted ${wanted}`);
+const text = (page, selector) => page.evaluate((s) => document.querySelector(s)?.textContent ?? "", selector);
+const view = (page) => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
+const box = (page, selector) => page.locator(selector).first().boundingBox();
+
+// Milliseconds, microseconds, seconds and minutes as the page writes them, in seconds.
+export function seconds(shown) {
+  const minutes = /^(\d+) min (\d+) s$/.exec(shown);
+  if (minutes) return Number(minutes[1]) * 60 + Number(minutes[2]);
+  const [, number, unit] = /^([\d. ]+) (s|ms|µs)$/.exec(shown) ?? [];
+  return Number(number?.replaceAll(" ", "")) * { s: 1, ms: 1e-3, "µs": 1e-6 }[unit];
+}
+
+// Where the page puts a moment of the build, with this stretch of it in view.
+async function place(page, selector, t, from, to) {
+  const canvas = await box(page, selector);
+  const gutter = GUTTER(canvas.width);
+  return gutter + ((t - from) / (to - from)) * (canvas.width - gutter);
+}
+
+// The longest span of the serial thread of the unit that used most.
+function knownBand(facts) {
+  const unit = facts.units.findIndex((u) => u.unit === facts.band.unit && u.pid === facts.band.pid);
+  const length = facts.band.end_s - facts.band.start_s;
+  return { ...facts.band, row: unit, from: Math.max(0, facts.band.start_s - length), to: facts.band.end_s + length };
+}
+
+const swatch = (page, phase) => page.evaluate((key) => document.querySelector(`.phases-legend button[data-phase="${key}"] .swatch`).style.background, phase);
+
+const build = {
+  async figures_are_the_reports({ open, section, settle, assert, facts }) {
+    const page = await open();
+    assert.equal(await text(page, "#answer h2"), facts.session.command);
+    const lead = await text(page, ".lead");
+    near(assert, seconds(/ took (.+?)(?: and used|\. )/.exec(lead)[1]), facts.session.elapsed_s, facts.session.elapsed_s * 0.01, "elapsed");
+    near(assert, Number(/cover ([\d.]+)%/.exec(lead)[1]) / 100, facts.coverage.ratio, 0.0006, "coverage");
+    const findings = await page.evaluate(() => [...document.querySelectorAll(".finding")].map((f) => [f.dataset.finding, f.querySelector(".words").textContent]));
+    assert.deepEqual(findings, facts.findings.map((f) => [f.id, f.text]));
+    await section(page, "phases");
+    const shown = await page.evaluate(() => {
+      document.querySelector("#phases details").open = true;
+      return new Promise((done) => setTimeout(() => done([...document.querySelectorAll("#phases details tbody tr")].map((tr) => [...tr.children].map((c) => c.textContent))), 50));
+    });
+    const wanted = new Map(facts.phases.map((p) => [`${p.segment} ${p.phase} ${p.detail ?? "(no finer detail)"}`, p]));
+    const details = shown.filter((row) => row[2] !== "all");
+    assert.equal(details.length, facts.phases.filter((p) => p.cpu_s > 0).length);
+    for (const [segment, phase, detail, cpu, samples] of details) {
+      const row = wanted.get(`${segment} ${phase} ${detail}`);
+      assert.ok(row, `${segment} ${phase} ${detail} is in the report`);
+      near(assert, Number(cpu), row.cpu_s, 0.0006, `CPU of ${segment} ${phase} ${detail}`);
+      assert.equal(samples, String(row.samples).replace(/\B(?=(\d{3})+$)/g, " "));
+    }
+    await settle(page);
+  },
+
+  async table_of_units_is_the_reports({ open, section, assert, facts }) {
+    const page = await open({ hash: "sort=unit" });
+    await section(page, "units");
+    const rows = await page.evaluate(() => [...document.querySelectorAll("#units tbody tr")].map((tr) => ({ row: Number(tr.dataset.row), name: tr.querySelector("th").textContent, cells: [...tr.children].map((c) => c.textContent) })));
+    const heads = await page.evaluate(() => [...document.querySelectorAll("#units thead th")].map((th) => th.textContent));
+    assert.equal(rows.length, facts.units.length);
+    for (const { row, name, cells } of rows) {
+      const unit = facts.units[row];
+      assert.equal(name, unit.unit);
+      near(assert, Number(cells[heads.indexOf("wall s")]), unit.wall_s, 0.0006, `wall of ${name}`);
+      near(assert, Number(cells[heads.indexOf("CPU s")]), unit.cpu_s, 0.0006, `CPU of ${name}`);
+    }
+    assert.deepEqual(rows.map((r) => r.name), [...rows.map((r) => r.name)].sort((a, b) => a.localeCompare(b)));
+    await page.click("#units thead button:text-is('wall s')");
+    await page.waitForFunction(() => document.querySelector('#units th[aria-sort="descending"]')?.textContent === "wall s");
+    const walls = await page.evaluate(() => [...document.querySelectorAll("#units tbody tr")].map((tr) => Number(tr.dataset.row)));
+    assert.deepEqual(walls, [...walls].sort((a, b) => facts.units[b].wall_s - facts.units[a].wall_s || a - b));
+    await page.fill("#units input[type=search]", "rustc wall>0.01");
+    const some = facts.units.filter((u) => u.kind === "rustc" && u.wall_s > 0.01).length;
+    await page.waitForFunction((n) => document.querySelectorAll("#units tbody tr").length === n, some);
+    await page.click("#units tbody tr:first-child");
+    await page.waitForFunction(() => document.querySelector("#units tr[aria-selected]") && location.hash.includes("units="));
+    assert.match(await text(page, ".chips"), /Selected/);
+  },
+
+  async a_known_band_is_where_it_was({ open, section, pixel, assert, facts }) {
+    const band = knownBand(facts);
+    for (const colorScheme of ["light", "dark"]) {
+      const page = await open({ hash: `units=${band.row}&build=${band.from}_${band.to}&rows=large`, colorScheme });
+      await section(page, "inside");
+      const x = await place(page, "#inside canvas", (band.start_s + band.end_s) / 2, band.from, band.to);
+      const y = RULER + 3;
+      assert.equal(await pixel(page, "#inside canvas", x, y), await swatch(page, `${band.segment}/${band.phase}`), `the band in ${colorScheme}`);
+      const canvas = await box(page, "#inside canvas");
+      await page.mouse.move(canvas.x + x, canvas.y + y);
+      await page.waitForSelector(".tip:not([hidden])");
+      const tip = await text(page, ".tip");
+      assert.ok(tip.includes(band.unit) && tip.includes(`${band.segment} › ${band.phase}`), tip);
+      near(assert, Number(/from([\d.]+) s/.exec(tip)[1]), band.start_s, 2e-4, "its start");
+      assert.equal(Number(/samples([\d ]+),/.exec(tip)[1].replaceAll(" ", "")), band.samples);
+      // The lane of the same unit has the segment's colour at that time.
+      const lane = facts.units.map((u, i) => [u.start_s, i]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).findIndex(([, i]) => i === band.row);
+      await section(page, "build");
+      await page.evaluate((top) => document.querySelector("#build .scroller.build").scrollTo(0, top), lane * 18);
+      await page.waitForTimeout(100);
+      const top = RULER + 2 + lane * 18 - (await page.evaluate(() => document.querySelector("#build .scroller.build").scrollTop));
+      const color = await page.evaluate((s) => [...document.querySelectorAll("#build .legend .key")].find((k) => k.textContent === s).querySelector(".swatch").style.background, band.segment);
+      const found = new Set();
+      for (let i = 1; i < 20; i++) found.add(await pixel(page, "#build .scroller.build canvas", await place(page, "#build .scroller.build canvas", band.start_s + ((band.end_s - band.start_s) * i) / 20, band.from, band.to), top + 6));
+      assert.ok(found.has(color), `the lane in ${colorScheme}: ${[...found]}, wanted ${color}`);
+    }
+  },
+
+  async bands_are_merged_and_said({ open, section, assert }) {
+    const page = await open();
+    await section(page, "inside");
+    const said = await text(page, "#inside .merged");
+    assert.match(said, /threads?, \d+ of them in view with [\d ]+ spans?\. /);
+    assert.match(said, /narrower than a pixel here and merged|None is merged/);
+    assert.match(said, /Samples cover/);
+  },
+
+  async keyboard_alone({ open, section, settle, assert, facts }) {
+    const page = await open();
+    await section(page, "inside");
+    await page.keyboard.press("w");
+    await page.waitForFunction(() => location.hash.includes("build="));
+    const [a, b] = (await view(page)).build.split("_").map(Number);
+    near(assert, b - a, facts.session.elapsed_s * 0.7, facts.session.elapsed_s * 0.02, "w zooms in");
+    await page.keyboard.press("d");
+    await settle(page);
+    await page.waitForTimeout(250);
+    const [c, d] = (await view(page)).build.split("_").map(Number);
+    assert.ok(c > a && Math.abs(d - c - (b - a)) < 1e-3, "d moves to the right");
+    await page.keyboard.press("a");
+    await page.keyboard.press("s");
+    await page.keyboard.press("f");
+    await page.waitForFunction(() => !location.hash.includes("build="));
+    await page.keyboard.press("/");
+    assert.equal(await page.evaluate(() => document.activeElement.classList.contains("find")), true, "/ goes to the search");
+    await page.keyboard.type(facts.units[0].unit.slice(0, 6));
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => location.hash.includes("units="));
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => !location.hash.includes("units="));
+    await page.evaluate(() => document.querySelector("#inside canvas").focus());
+    await page.keyboard.press("ArrowDown");
+    await page.waitForSelector(".tip:not([hidden])");
+    await page.keyboard.press("Shift+ArrowRight");
+    assert.match(await text(page, ".tip"), /lasted/);
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => location.hash.includes("thread="));
+    await page.evaluate(() => document.querySelector("#build .scroller.build canvas").focus());
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => location.hash.includes("units="));
+    // Tab reaches every control that a pointer reaches, and each has a name.
+    const nameless = await page.evaluate(() => [...document.querySelectorAll("button, a, input, select, canvas, [tabindex='0']")].filter((e) => !(e.textContent.trim() || e.getAttribute("aria-label"))).map((e) => e.outerHTML.slice(0, 80)));
+    assert.deepEqual(nameless, []);
+  },
+
+  async pointer_pans_zooms_and_selects({ open, section, assert, facts }) {
+    const page = await open();
+    await section(page, "inside");
+    const canvas = await box(page, "#inside canvas");
+    const gutter = GUTTER(canvas.width);
+    const [x, y] = [canvas.x + gutter + (canvas.width - gutter) / 2, canvas.y + 60];
+    await page.mouse.move(x, y);
+    await page.keyboard.down("Control");
+    await page.mouse.wheel(0, -100);
+    await page.keyboard.up("Control");
+    await page.waitForFunction(() => location.hash.includes("build="));
+    const [a, b] = (await view(page)).build.split("_").map(Number);
+    near(assert, (a + b) / 2, facts.session.elapsed_s / 2, facts.session.elapsed_s * 0.01, "it zooms where the pointer is");
+    await page.mouse.down();
+    await page.mouse.move(x + 100, y, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForTimeout(300);
+    const [c] = (await view(page)).build.split("_").map(Number);
+    near(assert, a - c, (100 / (canvas.width - gutter)) * (b - a), (b - a) * 0.01, "a drag moves what is under the pointer");
+    await page.keyboard.down("Shift");
+    await page.mouse.move(x - 150, y);
+    await page.mouse.down();
+    await page.mouse.move(x + 50, y, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up("Shift");
+    await page.waitForFunction(() => location.hash.includes("range="));
+    const [from, to] = (await view(page)).range.split("_").map(Number);
+    near(assert, to - from, (200 / (canvas.width - gutter)) * (b - a), (b - a) * 0.01, "a range is selected");
+    await section(page, "phases");
+    assert.match(await text(page, "#phases .scope"), /from [\d.]+ s to/);
+    await page.click(".chip button[aria-label^='Clear']");
+    await page.waitForFunction(() => !location.hash.includes("range="));
+  },
+
+  async touch_moves_and_pinches({ open, section, assert }) {
+    const page = await open({ hasTouch: true, viewport: { width: 412, height: 800 } });
+    await section(page, "inside");
+    const canvas = await box(page, "#inside canvas");
+    const session = await page.context().newCDPSession(page);
+    const touch = (type, points) => session.send("Input.dispatchTouchEvent", { type, touchPoints: points.map(([px, py], id) => ({ x: canvas.x + px, y: canvas.y + py, id })) });
+    await touch("touchStart", [[200, 60], [260, 60]]);
+    for (const spread of [20, 40, 60]) await touch("touchMove", [[200 - spread, 60], [260 + spread, 60]]);
+    await touch("touchEnd", []);
+    await page.waitForFunction(() => location.hash.includes("build="), null, { timeout: 5000 });
+    const [a, b] = (await view(page)).build.split("_").map(Number);
+    await page.waitForTimeout(200);
+    await touch("touchStart", [[300, 60]]);
+    for (const px of [280, 240, 200]) await touch("touchMove", [[px, 60]]);
+    await touch("touchEnd", []);
+    await page.waitForTimeout(300);
+    const [c, d] = (await view(page)).build.split("_").map(Number);
+    assert.ok(c > a, "a finger to the left moves on");
+    assert.ok(Math.abs(d - c - (b - a)) < 1e-3, "and does not zoom");
+  },
+
+  async a_link_shows_the_same({ open, section, assert, facts }) {
+    const band = knownBand(facts);
+    const hash = `units=${band.row}&range=${band.start_s.toFixed(3)}_${band.end_s.toFixed(3)}&build=${band.from.toFixed(3)}_${band.to.toFixed(3)}&phase=${encodeURIComponent(`${band.segment}/${band.phase}`)}&time=build&lanes=packed&question=backend`;
+    const [first, second] = [await open({ hash }), await open({ hash })];
+    for (const page of [first, second]) {
+      await section(page, "questions");
+      assert.match(await text(page, ".reply"), /back end/);
+      await section(page, "inside");
+    }
+    const image = (page) => page.evaluate(() => document.querySelector("#inside canvas").toDataURL());
+    assert.equal(await image(first), await image(second));
+    assert.ok((await text(first, ".chips")).includes(facts.units[band.row].unit));
+    assert.equal(await first.evaluate(() => document.querySelector("#build .choice button[aria-pressed=true]").textContent), "packed");
+  },
+
+  async what_is_selected_drives_the_charts({ open, section, assert, facts }) {
+    const band = knownBand(facts);
+    const unit = facts.units[band.row];
+    const page = await open({ hash: `units=${band.row}` });
+    await section(page, "phases");
+    const segments = await page.evaluate(() => [...document.querySelectorAll("#phases .line.head")].map((l) => [l.querySelector(".name").textContent, l.querySelector(".number").textContent]));
+    for (const [name, shown] of segments) {
+      const wanted = unit.phases.filter((p) => p.segment === name).reduce((a, p) => a + p.cpu_s, 0);
+      near(assert, seconds(shown), wanted, Math.max(3e-4, wanted * 0.01), `${name} of ${unit.unit}`);
+    }
+    // Each group of details sums to its phase, and its bars have the phase's colour.
+    const groups = await page.evaluate(() => [...document.querySelectorAll(".inside-groups section")].map((s) => ({
+      phase: s.dataset.phase, of: s.querySelector(".of").textContent.trim(), shares: [...s.querySelectorAll(".share")].map((e) => parseFloat(e.textContent)),
+      colors: [...new Set([...s.querySelectorAll(".bar")].map((e) => e.style.background))],
+    })));
+    assert.ok(groups.length > 0);
+    for (const group of groups) {
+      near(assert, group.shares.reduce((a, b) => a + b, 0), 100, group.shares.length * 0.06, `shares inside ${group.phase}`);
+      assert.equal(group.colors.length, 1, group.phase);
+      assert.equal(group.colors[0], await swatch(page, group.phase));
+    }
+    await page.click(`.byphase button.name:text-is("${band.phase}")`);
+    await page.waitForFunction(() => location.hash.includes("phase="));
+    await section(page, "inside");
+    assert.equal(await page.evaluate(() => document.querySelector(".phases-legend button[aria-pressed=true]")?.textContent), band.phase);
+  },
+
+  async unit_time_lines_units_up({ open, section, pixel, assert, facts }) {
+    const band = knownBand(facts);
+    const start = facts.units[band.row].start_s;
+    const page = await open({ hash: `units=${band.row}&time=unit&unitAxis=${band.from - start > 0 ? band.from - start : 0}_${band.to - start}&rows=large` });
+    await section(page, "inside");
+    const x = await place(page, "#inside canvas", (band.start_s + band.end_s) / 2 - start, Math.max(0, band.from - start), band.to - start);
+    assert.equal(await pixel(page, "#inside canvas", x, RULER + 3), await swatch(page, `${band.segment}/${band.phase}`));
+  },
+
+  async questions_are_answered({ open, section, assert }) {
+    const page = await open();
+    await section(page, "questions");
+    for (const id of await page.evaluate(() => [...document.querySelectorAll("[data-question]")].map((b) => b.dataset.question))) {
+      await page.click(`[data-question="${id}"]`);
+      await page.waitForFunction((q) => document.querySelector(`[data-question="${q}"][aria-pressed=true]`), id);
+      assert.ok((await text(page, ".reply p")).length > 10, id);
+    }
+  },
+
+  async stacks_of_a_selection({ open, section, settle, assert, facts }) {
+    const page = await open();
+    if ((await page.evaluate(() => document.getElementById("stacks"))) === null) return; // nothing was sampled
+    await section(page, "stacks");
+    const shown = await text(page, "#stacks .scope");
+    near(assert, seconds(/: ([\d. ]+ (?:s|ms))/.exec(shown)[1]), facts.coverage.sampled_cpu_s + facts.coverage.late_cpu_s, facts.coverage.sampled_cpu_s * 0.01, "all stacks");
+    const picture = () => page.evaluate(() => document.querySelector("#stacks canvas").toDataURL());
+    const before = await picture();
+    for (const way of ["up", "phase", "down"]) {
+      await page.click(`#stacks button[data-value=${way}]`);
+      await settle(page);
+      if (way !== "down") assert.notEqual(await picture(), before, way);
+    }
+    await page.fill("#stacks input[type=search]", "rustc");
+    await page.waitForFunction(() => /is in [\d.]+%/.test(document.querySelector("#stacks .scope").textContent));
+    const canvas = await box(page, "#stacks canvas");
+    await page.mouse.click(canvas.x + 30, canvas.y + 19 * 2.5);
+    await page.waitForFunction(() => location.hash.includes("root="));
+    await page.keyboard.press("Tab");
+    await page.click("#stacks button:text-is('Zoom out')");
+    await page.waitForFunction(() => !location.hash.includes("root="));
+    await page.evaluate(() => document.querySelector("#stacks canvas").focus());
+    for (const key of ["ArrowDown", "ArrowDown", "ArrowDown", "Enter"]) await page.keyboard.press(key);
+    await page.waitForFunction(() => location.hash.includes("root="));
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => !location.hash.includes("root="));
+  },
+
+  async copies_hold_what_is_shown({ open, section, assert, facts }) {
+    const page = await open({ permissions: ["clipboard-read", "clipboard-write"] });
+    await section(page, "units");
+    await page.click("button:text-is('Copy as CSV')");
+    await page.waitForFunction(() => document.querySelector("#units .scope").textContent.startsWith("Copied"));
+    const csv = await page.evaluate(() => navigator.clipboard.readText());
+    assert.equal(csv.trim().split("\n").length, facts.units.length + 1);
+    assert.ok(csv.startsWith("unit,kind"));
+    await page.click("button:text-is('Copy as Markdown')");
+    await page.waitForTimeout(100);
+    const markdown = await page.evaluate(() => navigator.clipboard.readText());
+    assert.ok(markdown.startsWith("| unit | kind |"));
+  },
+
+  async themes({ open, assert, settle }) {
+    const page = await open({ colorScheme: "light" });
+    const back = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    assert.equal(await back(), "rgb(255, 255, 255)");
+    await page.click(".theme");
+    await settle(page);
+    assert.equal(await back(), "rgb(20, 23, 28)");
+    const dark = await open({ colorScheme: "dark" });
+    assert.equal(await dark.evaluate(() => getComputedStyle(document.documentElement).backgroundColor), "rgb(20, 23, 28)");
+    await dark.emulateMedia({ media: "print" });
+  },
+
+  async nothing_overflows({ open, section, assert }) {
+    for (const width of [360, 800, 1300, 3840]) {
+      const page = await open({ viewport: { width, height: 900 }, hash: "rows=large" });
+      for (const id of await page.evaluate(() => [...document.querySelectorAll("section")].filter((s) => s.id).map((s) => s.id))) await section(page, id);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(wide <= 0, `${width}: the page is ${wide} pixels wider than the window`);
+      // Names of bars are cut inside of their column, figures never are.
+      const over = await page.evaluate(() => [...document.querySelectorAll(".line .number, .strip > span > span, .facts dd")].filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline").map((e) => e.textContent));
+      assert.deepEqual(over, [], `${width}: figures that do not fit`);
+    }
+  },
+
+  async paper({ open, assert }) {
+    const page = await open({ colorScheme: "dark" });
+    const pdf = await page.pdf({ format: "A4", printBackground: true });
+    assert.ok(pdf.length > 20000, `a PDF of ${pdf.length} bytes`);
+  },
+
+  async tables_for_those_who_cannot_see({ open, section, assert, facts }) {
+    const page = await open();
+    for (const [id, rows] of [["build", facts.units.length], ["inside", null], ["phases", null]]) {
+      await section(page, id);
+      await page.click(`#${id} details.astable summary`);
+      await page.waitForSelector(`#${id} details.astable tbody tr`);
+      const found = await page.evaluate((s) => document.querySelectorAll(`#${s} details.astable tbody tr`).length, id);
+      assert.ok(rows === null ? found > 3 : found === rows, `${id}: ${found} rows`);
+    }
+    const unlabelled = await page.evaluate(() => [...document.querySelectorAll("canvas")].filter((c) => c.getAttribute("role") !== "img" || !c.getAttribute("aria-label")).length);
+    assert.equal(unlabelled, 0);
+  },
+};
+
+// Pages that have little in them, or names that somebody made up: they open, say what is missing, and show names as they are.
+const opens = {
+  async opens({ open, section, assert, facts }) {
+    const page = await open();
+    for (const id of await page.evaluate(() => [...document.querySelectorAll("section")].filter((s) => s.id).map((s) => s.id))) await section(page, id);
+    const all = await page.evaluate(() => document.body.innerText);
+    for (const words of facts.says ?? []) assert.ok(all.includes(words), `the page says: ${words}`);
+    for (const words of facts.not ?? []) assert.ok(!all.includes(words), `the page does not say: ${words}`);
+    const made = await page.evaluate(() => [...document.querySelectorAll("img, iframe, svg, object, embed, link, base, form")].map((e) => e.outerHTML.slice(0, 80)));
+    assert.deepEqual(made, [], "elements that nobody made");
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.ok(wide <= 0, `the page is ${wide} pixels wider than the window`);
+  },
+};
+
+const compare = {
+  async what_moved({ open, section, assert, facts }) {
+    const page = await open();
+    await section(page, "compare");
+    assert.equal(await page.evaluate(() => document.querySelectorAll("#compare canvas").length), 2, "both builds");
+    const rows = await page.evaluate(() => [...document.querySelectorAll('[data-moved="Phases"] tbody tr')].map((tr) => [...tr.children].map((c) => c.textContent)));
+    const wanted = new Map(facts.phases.map((p) => [p.name, p]));
+    assert.ok(rows.length > 3);
+    for (const [name, before, after] of rows) {
+      const row = wanted.get(name);
+      assert.ok(row, name);
+      if (row.before?.cpu_s) near(assert, seconds(before), row.before.cpu_s, row.before.cpu_s * 0.01 + 1e-6, `${name} before`);
+      if (row.after?.cpu_s) near(assert, seconds(after), row.after.cpu_s, row.after.cpu_s * 0.01 + 1e-6, `${name} after`);
+    }
+    await page.selectOption("#answer select", "1");
+    await page.waitForFunction(() => location.hash.includes("recording=1"));
+  },
+};
+
+const activities = {
+  async sums_and_events({ open, section, assert, facts }) {
+    const page = await open();
+    await section(page, "activities");
+    const rows = await page.evaluate(() => [...document.querySelectorAll("#activities tbody tr")].map((tr) => [...tr.children].map((c) => c.textContent)));
+    const all = facts.activities.filter((a) => a.unit === null);
+    const wanted = new Map((all.length ? all : facts.activities).map((a) => [`${a.label}\n${a.kind}`, a]));
+    assert.equal(rows.length, Math.min(60, wanted.size));
+    for (const [label, kind, self] of rows) near(assert, seconds(self), wanted.get(`${label}\n${kind}`).self_s, wanted.get(`${label}\n${kind}`).self_s * 0.01 + 1e-9, label);
+  },
+};
+
+export const scenarios = { build, opens, compare, activities };
