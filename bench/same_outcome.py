@@ -30,7 +30,9 @@ def artifacts(target):
 
 def output(run, place):
     """What the command said, without the times that cargo prints and what lamella says for itself."""
-    text = run.stdout + b"\0\n" + b"".join(x for x in run.stderr.splitlines(True) if not x.startswith(b"lamella: "))
+    # One line of cargo's is there because record asks it for its timings.
+    text = run.stdout + b"\0\n" + b"".join(
+        x for x in run.stderr.splitlines(True) if not x.startswith(b"lamella: ") and not x.lstrip().startswith(b"Timing report saved to "))
     return re.sub(rb"in (\d+h )?(\d+m )?\d+(\.\d+)?s\b", b"in N s", text).replace(place.encode(), b"PLACE")
 
 
