@@ -1,7 +1,7 @@
 #include "analysis/cargo_join.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -11,6 +11,8 @@ enum {
     SLACK_NS =
         2000000000, /* of cargo's clock before the units have set it: whole seconds in old pages */
 };
+
+#define FRESH_S 0.5 /* a fresh unit takes a moment: to link its files into place */
 
 struct pair {
     uint32_t unit, cargo;
@@ -256,12 +258,69 @@ static void drop_record(struct report *report, const char *why)
     array_each(&report->units, unit) unit->cargo = CARGO_NONE;
 }
 
+/* Whether the launcher saw the unit's fingerprint change. */
+static bool was_caused(const struct cargo_notes *notes, const struct cargo_unit *unit)
+{
+    const char *prefix = unit->job == CARGO_JOB_RUN_SCRIPT         ? "run-build-script-"
+                         : strcmp(unit->kind, "build-script") == 0 ? "build-script-"
+                                                                   : "";
+    for (size_t i = 0; i < notes->causes.count; i++) {
+        const struct cargo_cause *cause = &notes->causes.items[i];
+        bool is_script = strstr(cause->unit, "build-script-") != NULL;
+        if (strcmp(cause->package, unit->package) == 0 && is_script == (*prefix != 0) &&
+            text_starts_with(cause->unit, prefix))
+            return true;
+    }
+    return false;
+}
+
+struct unjoined {
+    uint32_t cargo;
+    double seconds;
+    bool was_caused;
+};
+
+static int compare_unjoined(const void *a, const void *b)
+{
+    const struct unjoined *left = a, *right = b;
+    if (left->was_caused != right->was_caused)
+        return left->was_caused - right->was_caused;
+    return (left->seconds > right->seconds) - (left->seconds < right->seconds);
+}
+
+/* Cargo's page lists fresh units among the others and does not say which: only how many. Of those without a process they are
+ * the ones whose fingerprints did not change, and which took no time. */
+static int mark_fresh(struct join *join)
+{
+    struct cargo_record *cargo = join->cargo;
+    LAM_ARRAY(struct unjoined) rest = {0};
+    if (cargo->source != CARGO_FROM_TIMINGS || cargo->fresh == UINT64_MAX)
+        return LAM_OK;
+    int rc = LAM_OK;
+    for (uint32_t c = 0; c < cargo->units.count && rc == LAM_OK; c++) {
+        const struct cargo_unit *unit = &cargo->units.items[c];
+        struct unjoined one = {.cargo = c, .seconds = unit->end_s - unit->start_s};
+        one.was_caused = join->report->cargo_notes && was_caused(join->report->cargo_notes, unit);
+        if (join->unit_of[c] == REPORT_NO_UNIT && !isnan(one.seconds))
+            rc = array_push(&rest, one);
+    }
+    array_sort(&rest, compare_unjoined);
+    for (size_t i = 0; i < rest.count && i < cargo->fresh && rest.items[i].seconds <= FRESH_S; i++)
+        cargo->units.items[rest.items[i].cargo].status = CARGO_STATUS_FRESH;
+    array_free(&rest);
+    return rc;
+}
+
 static int list_unseen(struct join *join)
 {
+    int rc = mark_fresh(join);
+    if (rc < 0)
+        return rc;
     for (uint32_t c = 0; c < join->cargo->units.count; c++) {
         const struct cargo_unit *unit = &join->cargo->units.items[c];
         if (join->unit_of[c] == REPORT_NO_UNIT && !isnan(unit->start_s) &&
-            strcmp(unit->mode, "doctest") != 0 && array_push(&join->report->cargo_unseen, c) < 0)
+            unit->status != CARGO_STATUS_FRESH && strcmp(unit->mode, "doctest") != 0 &&
+            array_push(&join->report->cargo_unseen, c) < 0)
             return LAM_E_NOMEM;
     }
     return LAM_OK;
@@ -383,6 +442,65 @@ int64_t report_cargo_ns(const struct report *report, double cargo_s)
 {
     double ns = cargo_s * 1e9;
     return fabs(ns) < 1e18 ? report->cargo_zero_ns + (int64_t)ns : INT64_MAX;
+}
+
+/* ---- around the units ---- */
+
+static int compare_parts(const void *a, const void *b)
+{
+    const struct cargo_part *left = a, *right = b;
+    return (left->amount.cpu_ns < right->amount.cpu_ns) -
+           (left->amount.cpu_ns > right->amount.cpu_ns);
+}
+
+/* Cells of a process have a bucket once for each role and codegen unit; cargo's threads have one. */
+static void add_part(struct cargo_around *around, const struct report *report,
+                     const struct report_cell *cell)
+{
+    struct cargo_part *part = NULL;
+    for (size_t i = 0; i < around->part_count; i++)
+        if (around->parts[i].bucket == cell->bucket)
+            part = &around->parts[i];
+    if (!part && around->part_count < CARGO_PARTS_MAX) {
+        part = &around->parts[around->part_count++];
+        *part = (struct cargo_part){.bucket = cell->bucket,
+                                    .detail = classifier_bucket(report->cls, cell->bucket).detail};
+    }
+    around->cpu_ns += cell->amount.cpu_ns;
+    if (!part)
+        return;
+    part->amount.samples += cell->amount.samples;
+    part->amount.cpu_ns += cell->amount.cpu_ns;
+    part->amount.late_ns += cell->amount.late_ns;
+}
+
+struct cargo_around cargo_around(const struct report *report)
+{
+    struct cargo_around around = {.before_s = NAN, .after_s = NAN};
+    int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+    array_each(&report->units, unit)
+    {
+        const struct report_process *process = &report->processes.items[unit->process];
+        if (unit->cargo == CARGO_NONE)
+            continue;
+        first_ns = process->start_ns < first_ns ? process->start_ns : first_ns;
+        last_ns = process->has_end && process->end_ns > last_ns ? process->end_ns : last_ns;
+    }
+    if (first_ns != INT64_MAX)
+        around.before_s = (double)first_ns / 1e9;
+    if (last_ns != INT64_MIN && report->session.elapsed_ns != PROFILE_UNKNOWN)
+        around.after_s = ((double)report->session.elapsed_ns - (double)last_ns) / 1e9;
+    array_each(&report->processes, process)
+    {
+        if (strcmp(path_name(process->exe), "cargo") != 0)
+            continue;
+        struct report_cells cells =
+            report_cells(report, (uint32_t)(process - report->processes.items));
+        for (size_t i = 0; i < cells.count; i++)
+            add_part(&around, report, &cells.items[i]);
+    }
+    qsort(around.parts, around.part_count, sizeof *around.parts, compare_parts);
+    return around;
 }
 
 void cargo_free(struct report *report)

@@ -12,6 +12,22 @@
  * report->cargo_note says so. */
 int cargo_join(struct report *report);
 
+/* What cargo itself did beside its units: resolution, downloads, fingerprints. */
+struct cargo_part {
+    uint32_t bucket;    /* classifier_bucket() */
+    const char *detail; /* of it; NULL */
+    struct report_amount amount;
+};
+enum { CARGO_PARTS_MAX = 32 };
+struct cargo_around {
+    double before_s,
+        after_s; /* wall: from the command's start to the first unit's, from the last one's end; NaN: no unit */
+    uint64_t cpu_ns;                          /* of cargo's own processes, as sampled */
+    struct cargo_part parts[CARGO_PARTS_MAX]; /* of that, the largest first */
+    size_t part_count;
+};
+struct cargo_around cargo_around(const struct report *report);
+
 /* What a report holds of cargo's. */
 void cargo_free(struct report *report);
 

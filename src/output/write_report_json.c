@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/json_write.h"
+#include "output/write_cargo.h"
 #include "output/write_graph.h"
 #include "output/write_labels.h"
 #include "output/write_machine.h"
@@ -387,6 +388,7 @@ int write_report_json(const struct report *report, const struct report_view *vie
     json_member_array(&json, "units");
     array_each(&rows.units, index) put_unit(&json, report, *index);
     json_put_end(&json);
+    write_cargo_json(&json, report);
     write_graph_json(&json, report, view);
     if (view->replay && view->replay->is_there)
         write_replay_json(&json, view->replay);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "output/write_cargo.h"
 #include "output/write_graph.h"
 #include "output/write_labels.h"
 #include "output/write_machine.h"
@@ -560,7 +561,8 @@ int write_report_text(const struct report *report, const struct report_view *vie
         write_coverage_facts(&w);
         write_rest_facts(&w);
     }
-    if (view->by_phase || view->by_detail)
+    rc = write_cargo_text(report, view, term, out);
+    if (rc == LAM_OK && (view->by_phase || view->by_detail))
         rc = write_phases(&w);
     if (rc == LAM_OK && (view->by_phase || view->by_detail))
         rc = write_macros_text(report, view, term, out);

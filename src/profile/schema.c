@@ -230,9 +230,12 @@ static const struct schema_column unit_columns[] = {
     SECONDS(JSON, 1, "late_cpu_s", "see coverage"),
     ROWS(JSON, 1, "phases", "phases", "where its CPU time went"),
     ROWS(JSON, 1, "waits", "waits", "what its threads waited for, by kind"),
+    TEXT(BOTH, 4, "status",
+         "new or dirty: whether cargo had built it here before; null: not one of cargo's units"),
+    TEXT(BOTH, 4, "reason", "why it was built: 'src/lib.rs changed'; null: not known"),
     SECONDS(
         BOTH, 4, "cargo_frontend_s",
-        "cargo's section, wall clock: up to the metadata; as measured, it can be slightly below 0"),
+        "cargo's section, wall clock, up to the metadata; as measured: can be slightly below 0"),
     SECONDS(BOTH, 4, "cargo_codegen_s", "cargo's section, wall clock"),
     SECONDS(BOTH, 4, "cargo_link_s", "cargo's section, wall clock; null: cargo did not measure it"),
     SECONDS(BOTH, 4, "rmeta_s", "when its metadata was there, after its start, by cargo's clock"),
@@ -255,6 +258,46 @@ static const struct schema_column unit_columns[] = {
         "how much later it could have ended without making the critical path longer; null: it ran "
         "inside another"),
     YES_NO(JSON, 1, "on_critical_path", "it is a part of that"),
+};
+
+static const struct schema_column cargo_columns[] = {
+    TEXT(JSON, 4, "source", "timings: its page; log: the session log of -Z build-analysis"),
+    TEXT(JSON, 4, "profile", "dev, release, a custom one"),
+    TEXT(JSON, 4, "rustc", "the compiler and its version"),
+    TEXT(JSON, 4, "host", "triple"),
+    COUNT(JSON, 4, "jobs", "how many units cargo runs at once"),
+    COUNT(JSON, 4, "cores", "as cargo counted them"),
+    COUNT(JSON, 4, "fresh", "units with nothing to do"),
+    COUNT(JSON, 4, "built", "units that were new or dirty"),
+    COUNT(JSON, 4, "known_before",
+          "fingerprints in the target directory before the build; null: not looked at"),
+    SECONDS(JSON, 4, "zero_s", "where cargo's clock begins"),
+    SECONDS(JSON, 4, "before_first_s", "from the command's start to the start of the first unit"),
+    SECONDS(JSON, 4, "after_last_s", "from the end of the last unit to the command's end"),
+    SECONDS(JSON, 4, "resolve_s", "resolution of dependencies, wall clock; null: not measured"),
+    SECONDS(JSON, 4, "units_known_s",
+            "by cargo's clock, when all units were known; null: not measured"),
+    ROWS(JSON, 4, "own", "phases", "CPU time of cargo's own processes, without role and codegen unit"),
+    ROWS(JSON, 4, "concurrency", "cargo_concurrency", "units that ran and waited"),
+    ROWS(JSON, 4, "unseen", "cargo_unseen",
+         "units that cargo ran and for which no process was recorded"),
+};
+
+static const struct schema_column cargo_concurrency_columns[] = {
+    SECONDS(JSON, 4, "t_s", "from here on"),
+    COUNT(JSON, 4, "running", "units that ran"),
+    COUNT(JSON, 4, "waiting", "units that could run and did not"),
+    COUNT(JSON, 4, "inactive", "units that could not run yet"),
+};
+
+static const struct schema_column cargo_unseen_columns[] = {
+    TEXT(JSON, 4, "unit", "as cargo calls it"),
+    TEXT(JSON, 4, "package", "name"),
+    TEXT(JSON, 4, "version", "of the package"),
+    TEXT(JSON, 4, "mode", "build, check, test, run-custom-build, ..."),
+    SECONDS(JSON, 4, "start_s", "by cargo"),
+    SECONDS(JSON, 4, "end_s", "by cargo; null: it had not ended"),
+    YES_NO(JSON, 4, "finished", "cargo saw its end"),
 };
 
 static const struct schema_column unit_dep_columns[] = {
@@ -632,6 +675,10 @@ const struct schema_table schema_tables[] = {
     ROW_WHEN("replay", "recording", "replay", 0, 1, UNITS, replay_columns),
     ROW_WHEN("what_if", "change that was asked about; with no --what-if what is usually asked",
              "what_if", 1, 1, UNITS, what_if_columns),
+    ROW_WHEN("cargo", "recording of a cargo build", "cargo", 0, 4, "cargo's own record was kept",
+             cargo_columns),
+    ROW("cargo_concurrency", "change in what cargo ran", NULL, 1, 4, cargo_concurrency_columns),
+    ROW("cargo_unseen", "unit of cargo's without a process", NULL, 1, 4, cargo_unseen_columns),
     ROW("macros", "crate of procedural macros that was used", "macros", 1, 2, macro_columns),
     ROW("macro_uses", "unit that used a crate of procedural macros", NULL, 1, 2, macro_use_columns),
     ROW("waits", "kind of wait, of a unit or a thread", NULL, 1, 1, wait_columns),
