@@ -4,6 +4,8 @@
 
 #if HAS_MONITORING
 
+#include <stddef.h>
+
 /* Not 0 to 2 and 5, which have names: cProfile, debuggers and coverage keep theirs. */
 enum { TOOL_FIRST = 4, TOOL_LAST = 3 };
 

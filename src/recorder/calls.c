@@ -506,11 +506,10 @@ void lam_call_unwind(struct lam_recorder *rec, uint32_t depth)
 
 /* ---- threads and tracks ---- */
 
-void calls_switch_track(struct lane *lane, uint32_t track)
+void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now)
 {
     struct calls *left = lane->calls;
-    uint64_t now = left && left->track ? lane_now(lane) : 0;
-    if (now) {
+    if (left && left->track) {
         folds_write(lane, left, left->frames);
         left->left_at = now;
     }
@@ -519,8 +518,6 @@ void calls_switch_track(struct lane *lane, uint32_t track)
         return;
     struct calls *calls = calls_of(lane);
     if (calls && calls->left_at) {
-        if (!now)
-            now = lane_now(lane);
         calls->away += now > calls->left_at ? now - calls->left_at : 0;
         calls->left_at = 0;
     }

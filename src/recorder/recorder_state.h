@@ -308,7 +308,8 @@ uint32_t counters_list(uint32_t bits, enum lam_counter out[4]);
 
 /* Automatic mode: the tree begins. */
 void calls_change_over(struct lane *lane);
-void calls_switch_track(struct lane *lane, uint32_t track);
+/* now: when the switch was recorded. */
+void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now);
 void calls_end_track(struct lane *lane, uint32_t track);
 void calls_leave_thread(struct lane *lane);
 

@@ -28,12 +28,16 @@ int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
         return LAM_E_CLOSED;
     if (lane->track == track.id)
         return LAM_OK;
-    int rc = slot_put(lane, track.id, STREAM_SLOT_TRACK_SWITCH, 0);
+    uint32_t before = lane_enter(lane);
+    struct slot_place place = slot_reserve(lane, sizeof(struct stream_slot), UINT64_MAX);
+    if (place.slot)
+        slot_store(&place, track.id, STREAM_SLOT_TRACK_SWITCH, 0);
+    lane_leave(lane, before);
     /* After the slot: a page that begins in between names the old track, and the switch follows. */
     lane->track = track.id;
     if (lane->calls || lane->rec->tracks)
-        calls_switch_track(lane, track.id);
-    return rc;
+        calls_switch_track(lane, track.id, place.slot ? place.time : lane_now(lane));
+    return place.slot ? LAM_OK : LAM_E_FULL;
 }
 
 int lam_track_end(struct lam_recorder *rec, struct lam_track track)
