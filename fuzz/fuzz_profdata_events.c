@@ -35,7 +35,8 @@ static void walk(struct profdata_file *file, enum profile_order order, struct su
     struct profdata_strings strings;
     struct profdata_threads threads;
     struct profdata_order sorted;
-    struct profdata_labels labels = {.sink = &sink};
+    struct label_merge label_ids = {.sink = &sink};
+    struct profdata_labels labels = {.ids = &label_ids};
     struct interval_paths paths = {.count = 0};
     sink.wants = (struct profile_wants){.order = order, .args = true, .paths = true};
     if (profdata_strings_open(&strings, file, &labels.names, NULL) < 0 ||
@@ -59,6 +60,7 @@ static void walk(struct profdata_file *file, enum profile_order order, struct su
     profdata_threads_free(&threads);
     profdata_strings_close(&strings);
     profdata_labels_free(&labels);
+    label_merge_free(&label_ids);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -10,6 +10,10 @@
 
 static const char preload_key[] = "LD_PRELOAD=";
 static const char out_key[] = "LAMELLA_OUT=";
+static const char bootstrap_key[] = "RUSTC_BOOTSTRAP=";
+static const char bootstrap_on[] = "RUSTC_BOOTSTRAP=1";
+
+enum { ADDED_MAX = 4 }; /* three variables and the NULL */
 
 static int is_separator(char c)
 {
@@ -35,10 +39,13 @@ static const char *find_value(char *const envp[], const char *key)
     return NULL;
 }
 
-static int is_right(char *const envp[], int with_agent)
+static int is_right(char *const envp[], unsigned has)
 {
     const char *preload = find_value(envp, preload_key), *out = find_value(envp, out_key);
-    if (!with_agent)
+    const char *bootstrap = find_value(envp, bootstrap_key);
+    if (has & EXEC_ENV_BOOTSTRAP && (!bootstrap || !text_equal(bootstrap, "1")))
+        return 0;
+    if (!(has & EXEC_ENV_AGENT))
         return !preload || !find_agent(preload);
     return preload && find_agent(preload) && out && text_equal(out, agent.dir);
 }
@@ -51,12 +58,12 @@ static size_t count_of(char *const envp[])
     return count;
 }
 
-size_t exec_env_size(char *const envp[], int with_agent)
+size_t exec_env_size(char *const envp[], unsigned has)
 {
-    if (is_right(envp, with_agent))
+    if (is_right(envp, has))
         return 0;
     const char *preload = find_value(envp, preload_key);
-    return (count_of(envp) + 3) * sizeof(char *) + sizeof preload_key + sizeof out_key +
+    return (count_of(envp) + ADDED_MAX) * sizeof(char *) + sizeof preload_key + sizeof out_key +
            bytes_length(agent.dir) + bytes_length(agent.control->agent_path) +
            (preload ? bytes_length(preload) : 0) + 8;
 }
@@ -106,26 +113,33 @@ static char *put_preload(char *at, const char *value, int with_agent)
     return at;
 }
 
-char **exec_env_build(char *const envp[], int with_agent, void *scratch)
+static int is_replaced(const char *variable, unsigned has)
+{
+    return text_starts(variable, preload_key) ||
+           (has & EXEC_ENV_AGENT && text_starts(variable, out_key)) ||
+           (has & EXEC_ENV_BOOTSTRAP && text_starts(variable, bootstrap_key));
+}
+
+char **exec_env_build(char *const envp[], unsigned has, void *scratch)
 {
     char **out = scratch;
     size_t count = count_of(envp), n = 0;
-    char *preload = (char *)(out + count + 3), *text;
-    text = put_preload(preload, find_value(envp, preload_key), with_agent);
+    char *preload = (char *)(out + count + ADDED_MAX), *text;
+    text = put_preload(preload, find_value(envp, preload_key), (has & EXEC_ENV_AGENT) != 0);
     for (size_t i = 0; i < count; i++) {
-        int replaced =
-            text_starts(envp[i], preload_key) || (with_agent && text_starts(envp[i], out_key));
-        if (!replaced)
+        if (!is_replaced(envp[i], has))
             out[n++] = envp[i];
     }
     if (*preload)
         out[n++] = preload;
-    if (with_agent) {
+    if (has & EXEC_ENV_AGENT) {
         out[n++] = text;
         text = put(text, out_key);
         text = put(text, agent.dir);
         *text = 0;
     }
+    if (has & EXEC_ENV_BOOTSTRAP)
+        out[n++] = (char *)(uintptr_t)bootstrap_on;
     out[n] = NULL;
     return out;
 }
@@ -211,6 +225,7 @@ enum stream_unsampled exec_judge(int dir_fd, const char *path, int search, char 
                                  size_t found_size)
 {
     size_t length = bytes_length(path);
+    found[0] = 0;
     if (length + 1 > found_size)
         return STREAM_UNSAMPLED_UNREADABLE;
     if (!search || text_find(path, "/"))

@@ -17,11 +17,16 @@ int exec_is_skipped(const char *path);
 /* Will exec find an executable file there? */
 int exec_can_start(int dir_fd, const char *path);
 
-/* Bytes of scratch that exec_env_build needs for this environment; 0: it can be used as it is. */
-size_t exec_env_size(char *const envp[], int with_agent);
+enum exec_env_has {
+    EXEC_ENV_AGENT = 1,     /* LD_PRELOAD and LAMELLA_OUT; without it neither names the agent */
+    EXEC_ENV_BOOTSTRAP = 2, /* RUSTC_BOOTSTRAP=1; without it, it stays as it is */
+};
 
-/* The environment with LD_PRELOAD and LAMELLA_OUT as they should be; strings that do not change are shared with envp.
+/* Bytes of scratch that exec_env_build needs for this environment; 0: it can be used as it is. */
+size_t exec_env_size(char *const envp[], unsigned has);
+
+/* The environment with the variables as they should be (enum exec_env_has); strings that do not change are shared with envp.
  * scratch: exec_env_size() bytes, aligned to 8. */
-char **exec_env_build(char *const envp[], int with_agent, void *scratch);
+char **exec_env_build(char *const envp[], unsigned has, void *scratch);
 
 #endif

@@ -16,15 +16,16 @@
 
 #include <cmocka.h>
 
-#define AGENT   "/usr/bin/env" /* any file that exists: it is looked at before exec */
-#define PRELOAD "LD_PRELOAD="
-#define OUT     "LAMELLA_OUT=/tmp/r"
+#define AGENT     "/usr/bin/env" /* any file that exists: it is looked at before exec */
+#define PRELOAD   "LD_PRELOAD="
+#define OUT       "LAMELLA_OUT=/tmp/r"
+#define BOOTSTRAP "RUSTC_BOOTSTRAP="
 
 static struct control_page control = {.agent_path = AGENT};
 
 struct row {
     const char *const before[5];
-    int with_agent;
+    unsigned has; /* enum exec_env_has */
     const char *const after[6];
 };
 
@@ -51,6 +52,13 @@ static const struct row rows[] = {
     {{PRELOAD "own.so", NULL}, 0, {PRELOAD "own.so", NULL}},
     {{"A=1", NULL}, 0, {"A=1", NULL}},
     {{NULL}, 0, {NULL}},
+    /* Unstable options for a compiler. */
+    {{"A=1", NULL}, EXEC_ENV_BOOTSTRAP, {"A=1", BOOTSTRAP "1", NULL}},
+    {{BOOTSTRAP "1", NULL}, EXEC_ENV_BOOTSTRAP, {BOOTSTRAP "1", NULL}},
+    {{BOOTSTRAP "some_crate", "A=1", NULL}, EXEC_ENV_BOOTSTRAP, {"A=1", BOOTSTRAP "1", NULL}},
+    {{BOOTSTRAP "0", NULL}, 1, {BOOTSTRAP "0", PRELOAD AGENT, OUT, NULL}},
+    {{PRELOAD AGENT, OUT, NULL}, 3, {PRELOAD AGENT, OUT, BOOTSTRAP "1", NULL}},
+    {{PRELOAD AGENT ":x.so", OUT, NULL}, 2, {OUT, PRELOAD "x.so", BOOTSTRAP "1", NULL}},
 };
 
 static void environments(void **state)
@@ -58,10 +66,10 @@ static void environments(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char **envp = (char **)(uintptr_t)rows[i].before, **got = envp;
-        size_t size = exec_env_size(envp, rows[i].with_agent);
+        size_t size = exec_env_size(envp, rows[i].has);
         unsigned char *room = size ? malloc(size) : NULL; /* a sanitizer sees a byte too many */
         if (size)
-            got = exec_env_build(envp, rows[i].with_agent, room);
+            got = exec_env_build(envp, rows[i].has, room);
         size_t n = 0;
         for (; rows[i].after[n]; n++) {
             if (!got[n] || strcmp(got[n], rows[i].after[n]) != 0)

@@ -4,6 +4,7 @@
  * its engine is stopped: a trap that is still on its way when the program changes kills the new one.
  */
 #include "agent/agent.h"
+#include "agent/compiler_args.h"
 #include "agent/exec_env.h"
 #include "agent/real.h"
 #include "core/bytes.h"
@@ -14,7 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SCRATCH_ON_STACK = 8 * 1024 }; /* the caller may be a thread with 16 KiB in all */
+/* The caller may be a thread with 16 KiB in all. */
+enum { ENV_ON_STACK = 8 * 1024, ARGS_ON_STACK = 1024 };
 
 struct exec_call {
     int dir_fd;
@@ -26,6 +28,21 @@ struct exec_call {
 static int takes_agent(enum stream_unsampled why)
 {
     return why == STREAM_UNSAMPLED_NO || why == STREAM_UNSAMPLED_SKIPPED;
+}
+
+/* What a program that is about to be started gets. */
+struct exec_plan {
+    enum compiler_ask ask;
+    unsigned env_has; /* enum exec_env_has */
+};
+
+static struct exec_plan plan_exec(enum stream_unsampled why, const char *found, char *const argv[],
+                                  char *const envp[])
+{
+    struct exec_plan plan = {.ask = compiler_ask(found, argv, envp)};
+    plan.env_has = (takes_agent(why) ? EXEC_ENV_AGENT : 0u) |
+                   (plan.ask == COMPILER_ASK_BOOTSTRAP ? EXEC_ENV_BOOTSTRAP : 0u);
+    return plan;
 }
 
 struct scratch {
@@ -45,17 +62,32 @@ static void unmap_scratch(const struct scratch *scratch)
         sys_munmap(scratch->map, scratch->size);
 }
 
-/* The right environment, in memory of the calling function (a macro, for alloca). `mapped` is what unmap_scratch() gets when
- * the call has come back. */
-#define EXEC_ENV(envp, with_agent, mapped)                                                      \
-    ({                                                                                          \
-        size_t env_size = exec_env_size((envp), (with_agent));                                  \
-        void *env_room = NULL;                                                                  \
-        if (env_size > SCRATCH_ON_STACK)                                                        \
-            (mapped) = (struct scratch){env_room = map_scratch(env_size), env_size};            \
-        else if (env_size)                                                                      \
-            env_room = alloca(env_size);                                                        \
-        env_room ? exec_env_build((envp), (with_agent), env_room) : (char **)(uintptr_t)(envp); \
+/* Room in memory of the calling function (a macro, for alloca), or mapped where it would be too much for its stack: then
+ * `mapped` is what unmap_scratch() gets when the call has come back. NULL when there is none. */
+#define SCRATCH_ROOM(size, on_stack, mapped)                                       \
+    ({                                                                             \
+        size_t room_size = (size);                                                 \
+        void *room = NULL;                                                         \
+        if (room_size > (on_stack))                                                \
+            (mapped) = (struct scratch){room = map_scratch(room_size), room_size}; \
+        else if (room_size)                                                        \
+            room = alloca(room_size);                                              \
+        room;                                                                      \
+    })
+
+/* The right environment. */
+#define EXEC_ENV(envp, has, mapped)                                                        \
+    ({                                                                                     \
+        void *env_room = SCRATCH_ROOM(exec_env_size((envp), (has)), ENV_ON_STACK, mapped); \
+        env_room ? exec_env_build((envp), (has), env_room) : (char **)(uintptr_t)(envp);   \
+    })
+
+/* The right arguments. */
+#define EXEC_ARGS(argv, ask, mapped)                                                      \
+    ({                                                                                    \
+        void *args_room =                                                                 \
+            (ask) ? SCRATCH_ROOM(compiler_args_size(argv), ARGS_ON_STACK, mapped) : NULL; \
+        args_room ? compiler_args_build((argv), args_room) : (char **)(uintptr_t)(argv);  \
     })
 
 /* A program that is left alone has no stream of its own: this is where it is named. Also written by a child of vfork,
@@ -126,13 +158,16 @@ static void after_failed_exec(int vforked)
         int vforked = sys_getpid() != agent.pid;                                        \
         enum stream_unsampled why =                                                     \
             exec_judge((call).dir_fd, (call).path, (call).search, found, sizeof found); \
-        struct scratch scratch = {0};                                                   \
-        char **env = EXEC_ENV((envp), takes_agent(why), scratch);                       \
+        struct exec_plan plan = plan_exec(why, found, (call).argv, (envp));             \
+        struct scratch env_map = {0}, args_map = {0};                                   \
+        char **env = EXEC_ENV((envp), plan.env_has, env_map);                           \
+        char **args = EXEC_ARGS((call).argv, plan.ask, args_map);                       \
         before_exec(&(call), why, found, vforked);                                      \
         int exec_rc = (real_call);                                                      \
         int exec_errno = errno;                                                         \
         after_failed_exec(vforked);                                                     \
-        unmap_scratch(&scratch);                                                        \
+        unmap_scratch(&env_map);                                                        \
+        unmap_scratch(&args_map);                                                       \
         errno = exec_errno;                                                             \
         return exec_rc;                                                                 \
     } while (0)
@@ -143,7 +178,7 @@ AGENT_EXPORT int execve(const char *path, char *const argv[], char *const envp[]
     if (!agent_enter() || !exec_can_start(AT_FDCWD, path))
         return REAL(execve)(path, argv, envp);
     struct exec_call call = {.dir_fd = AT_FDCWD, .path = path, .argv = argv};
-    EXEC_THROUGH(call, envp, REAL(execve)(path, argv, env));
+    EXEC_THROUGH(call, envp, REAL(execve)(path, args, env));
 }
 
 AGENT_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
@@ -151,7 +186,7 @@ AGENT_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[
     if (!agent_enter())
         return REAL(execvpe)(file, argv, envp);
     struct exec_call call = {.dir_fd = AT_FDCWD, .path = file, .search = 1, .argv = argv};
-    EXEC_THROUGH(call, envp, REAL(execvpe)(file, argv, env));
+    EXEC_THROUGH(call, envp, REAL(execvpe)(file, args, env));
 }
 
 AGENT_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
@@ -161,7 +196,7 @@ AGENT_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
     char path[32] = "/proc/self/fd/";
     text_from_u64(path + bytes_length(path), (uint64_t)(unsigned)fd);
     struct exec_call call = {.dir_fd = AT_FDCWD, .path = path, .argv = argv};
-    EXEC_THROUGH(call, envp, REAL(fexecve)(fd, argv, env));
+    EXEC_THROUGH(call, envp, REAL(fexecve)(fd, args, env));
 }
 
 AGENT_EXPORT int execveat(int dir_fd, const char *path, char *const argv[], char *const envp[],
@@ -174,7 +209,7 @@ AGENT_EXPORT int execveat(int dir_fd, const char *path, char *const argv[], char
     struct exec_call call = {.dir_fd = dir_fd, .path = path, .argv = argv};
     if (flags & AT_EMPTY_PATH && !path[0])
         call = (struct exec_call){.dir_fd = AT_FDCWD, .path = by_number, .argv = argv};
-    EXEC_THROUGH(call, envp, REAL(execveat)(dir_fd, path, argv, env, flags));
+    EXEC_THROUGH(call, envp, REAL(execveat)(dir_fd, path, args, env, flags));
 }
 
 AGENT_EXPORT int execv(const char *path, char *const argv[])
@@ -249,14 +284,17 @@ static int spawn_with(spawn_fn *real, int search, pid_t *pid, const char *path,
     char found[AGENT_PATH_MAX];
     pid_t child = 0;
     enum stream_unsampled why = exec_judge(AT_FDCWD, path, search, found, sizeof found);
-    struct scratch scratch = {0};
-    char **env = EXEC_ENV(envp, takes_agent(why), scratch);
+    struct exec_plan plan = plan_exec(why, found, argv, envp);
+    struct scratch env_map = {0}, args_map = {0};
+    char **env = EXEC_ENV(envp, plan.env_has, env_map);
+    char **args = EXEC_ARGS(argv, plan.ask, args_map);
     uint64_t cpu_before =
         agent.engine && !agent.kernel_mode ? clock_read_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
     hold_signal(SIG_BLOCK);
-    int rc = real(&child, path, actions, attr, argv, env);
+    int rc = real(&child, path, actions, attr, args, env);
     hold_signal(SIG_UNBLOCK);
-    unmap_scratch(&scratch);
+    unmap_scratch(&env_map);
+    unmap_scratch(&args_map);
     if (cpu_before)
         sampling_at_return(cpu_before);
     if (pid && rc == 0)

@@ -420,6 +420,32 @@ static int find_damaged(struct draft *draft)
                      end->first_damage[0] ? "; the first: " : "", end->first_damage));
 }
 
+/* What was built under other conditions than usually is no small print. */
+static int find_bootstrap(struct draft *draft)
+{
+    if (!draft->report->session.rustc_bootstrap)
+        return LAM_OK;
+    return add(
+        draft, (struct report_finding){"rustc_bootstrap", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
+        "To get self-profiles of a stable compiler RUSTC_BOOTSTRAP=1 was set for each compilation: "
+        "crates could see unstable features, and what was built is not what a usual build makes.");
+}
+
+static int find_unprofiled(struct draft *draft)
+{
+    struct report *report = draft->report;
+    size_t units = report_rustc_units(report);
+    if (!report->session.self_profile || report->end.self_profiles >= units)
+        return LAM_OK;
+    return add(
+        draft,
+        (struct report_finding){"units_without_profile", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
+        arena_printf(&report->arena,
+                     "%s of %s compilations left no self-profile: they were not started by cargo, "
+                     "had one asked for by somebody else, or did not get to writing it.",
+                     unit_count(units - report->end.self_profiles).text, unit_count(units).text));
+}
+
 /* What is there and was not used. */
 static int find_left_out(struct draft *draft)
 {
@@ -528,10 +554,11 @@ static int find_unaccounted(struct draft *draft)
 int report_find(struct report *report)
 {
     static int (*const finders[])(struct draft * draft) = {
-        find_failure,    find_serial_tail, find_dominant_unit, find_cores,   find_feeder_limit,
-        find_jobserver,  find_stripped,    find_nameless,      find_busy,    find_low_coverage,
-        find_short_span, find_unsampled,   find_unaccounted,   find_unknown, find_lost,
-        find_damaged,    find_left_out,    find_truncated,     find_running, find_odd_events,
+        find_failure,    find_serial_tail, find_dominant_unit, find_cores,      find_feeder_limit,
+        find_jobserver,  find_stripped,    find_nameless,      find_busy,       find_low_coverage,
+        find_short_span, find_unsampled,   find_unaccounted,   find_unknown,    find_lost,
+        find_damaged,    find_left_out,    find_bootstrap,     find_unprofiled, find_truncated,
+        find_running,    find_odd_events,
     };
     struct draft draft = {.state = report_state(report), .report = report};
     for (size_t i = 0; i < sizeof finders / sizeof finders[0]; i++) {

@@ -150,7 +150,7 @@ static int on_session(void *ctx, const struct profile_session *session)
     struct labels *labels = &((struct labels_state *)ctx)->labels;
     labels->session = *session;
     labels->session.command = labels->session.directory = labels->session.tool_version = NULL;
-    labels->session.host = labels->session.session_json = NULL;
+    labels->session.host = labels->session.self_profile = labels->session.session_json = NULL;
     return LAM_OK;
 }
 

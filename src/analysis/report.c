@@ -86,6 +86,7 @@ static int on_session(void *ctx, const struct profile_session *session)
     report->session.directory = copy_text(report, session->directory);
     report->session.tool_version = copy_text(report, session->tool_version);
     report->session.host = copy_text(report, session->host);
+    report->session.self_profile = copy_text(report, session->self_profile);
     report->session.session_json = copy_text(report, session->session_json);
     return LAM_OK;
 }
@@ -292,6 +293,8 @@ static int on_thread(void *ctx, const struct profile_thread *source)
     const struct report_process *process = find_process(state, source->process);
     if (!process || source->thread > ID_MAX)
         return LAM_E_INVAL;
+    if (source->origin == PROFILE_THREAD_NUMBERED)
+        return LAM_OK; /* it has events, and no account */
     struct report_thread thread = {.tid = source->tid,
                                    .process = (uint32_t)(process - report->processes.items),
                                    .is_main = source->tid == process->pid,
@@ -322,6 +325,8 @@ static int on_thread_end(void *ctx, const struct profile_thread_end *end)
     struct report_state *state = ctx;
     struct thread_state *own;
     struct report_thread *thread = find_thread(state, end->thread, &own);
+    if (!thread && end->cpu_ns == PROFILE_UNKNOWN)
+        return LAM_OK; /* one of a self-profile's */
     if (!thread)
         return LAM_E_INVAL;
     thread->end_ns = end->end_ns;

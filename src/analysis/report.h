@@ -266,6 +266,9 @@ uint64_t report_unaccounted_ns(const struct report *report);
 /* What the kernel charged, and what was used that it had not charged yet, by processes that still ran; PROFILE_UNKNOWN. */
 uint64_t report_used_ns(const struct report *report);
 
+/* Compilations by rustc: those that a self-profile could be had of. */
+size_t report_rustc_units(const struct report *report);
+
 double report_seconds(uint64_t ns);              /* NaN for PROFILE_UNKNOWN */
 const char *report_why_not(uint32_t why_not);    /* "static program", for people */
 const char *report_engine_name(uint32_t engine); /* "sigtrap" */

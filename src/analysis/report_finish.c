@@ -250,6 +250,13 @@ uint64_t report_unaccounted_ns(const struct report *report)
     return whole > parts ? whole - parts : 0;
 }
 
+size_t report_rustc_units(const struct report *report)
+{
+    size_t count = 0;
+    array_each(&report->units, unit) count += unit->info.kind == UNIT_RUSTC;
+    return count;
+}
+
 double report_seconds(uint64_t ns)
 {
     return ns == PROFILE_UNKNOWN ? NAN : (double)ns / 1e9;

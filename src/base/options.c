@@ -59,6 +59,12 @@ static int set_by_call(const struct option_row *row, const char *text, struct la
     return LAM_OK;
 }
 
+/* "[EVENTS]": without one, or behind a = in the same word. */
+static bool may_stand_alone(const struct option_row *row)
+{
+    return row->arg_name[0] == '[' && row->kind == OPTION_CALL && row->long_name;
+}
+
 /* Sets a target from the text of an option that takes one. */
 static int set_value(const struct option_row *row, const char *text, struct lam_error *err)
 {
@@ -243,6 +249,8 @@ static int parse_long(struct parse *parse, struct lam_error *err)
     }
     if (!row)
         return fail_unknown(parse->spec, name, length, err);
+    if (row->arg_name && !equals && may_stand_alone(row))
+        return set_by_call(row, NULL, err);
     if (row->arg_name)
         return equals ? set_value(row, equals + 1, err) : take_next(parse, row, err);
     if (equals)

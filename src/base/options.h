@@ -41,7 +41,7 @@ enum option_kind {
 
 struct option_list LAM_ARRAY_BODY(const char *); /* array_free() when done */
 
-/* Reads the text of an option (NULL when the row has no arg_name) into target. LAM_OK or
+/* Reads the text of an option (NULL when the row has no arg_name, or it was left out) into target. LAM_OK or
  * LAM_E_USAGE, described without the option's name, which the parser puts in front ("must be at
  * least 1"). */
 typedef int (*option_parse_fn)(void *target, const char *text, struct lam_error *err);
@@ -50,8 +50,8 @@ typedef int (*option_parse_fn)(void *target, const char *text, struct lam_error 
 struct option_row {        // NOLINT(clang-analyzer-optin.performance.Padding)
     const char *long_name; /* without dashes; none and no short_name either ends the rows */
     char short_name;       /* 0: none */
-    const char *arg_name;  /* "DIR"; NULL for flags */
-    const char *help;      /* one line, without a full stop; wrapped by the printer */
+    const char *arg_name; /* "DIR"; NULL for flags; "[DIR]": it may be left out, and stands behind a = only */
+    const char *help; /* one line, without a full stop; wrapped by the printer */
     enum option_kind kind;
     void *target;
     const char *const *choices; /* OPTION_CHOICE: names, ended by NULL */

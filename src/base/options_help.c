@@ -41,7 +41,8 @@ static void add_option(struct strbuf *out, char short_name, const char *long_nam
     if (long_name)
         strbuf_addf(out, "--%s", long_name);
     if (arg_name)
-        strbuf_addf(out, "%s%s", long_name ? "=" : " ", arg_name);
+        strbuf_addf(out, "%s%s%s", arg_name[0] == '[' ? "[" : "", long_name ? "=" : " ",
+                    arg_name + (arg_name[0] == '['));
     size_t used = utf8_columns(strbuf_text(out) + start, out->length - start);
     if (used + 2 > TEXT_COLUMN) {
         strbuf_add_char(out, '\n');

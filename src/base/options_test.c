@@ -261,6 +261,42 @@ static int turn_on(void *target, const char *text, struct lam_error *err)
     return LAM_OK;
 }
 
+static int take_or_not(void *target, const char *text, struct lam_error *err)
+{
+    (void)err;
+    *(const char **)target = text ? text : "by default";
+    return LAM_OK;
+}
+
+/* An argument that may be left out is never the next word. */
+static void optional_arguments(void **state)
+{
+    static const struct {
+        const char *line, *text, *operand;
+    } rows[] = {{"--like", "by default", NULL},
+                {"--like=x", "x", NULL},
+                {"--like=", "", NULL},
+                {"--like|x", "by default", "x"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *text = NULL;
+        const struct option_row likes[] = {
+            {"like", 0, "[WHAT]", "liked", OPTION_CALL, &text, NULL, take_or_not}, {0}};
+        const struct option_spec liking = {.command = "odd", .rows = likes, .max_operands = 1};
+        struct line line;
+        struct option_operands rest = {0};
+        struct strbuf out = {0};
+        split(&line, rows[i].line);
+        assert_int_equal(options_parse(&liking, line.argc, line.argv, &rest, NULL), LAM_OK);
+        assert_string_equal(text, rows[i].text);
+        assert_int_equal(rest.count, rows[i].operand != NULL);
+        options_help(&liking, &out);
+        assert_non_null(strstr(strbuf_text(&out), "      --like[=WHAT]       liked\n"));
+        strbuf_free(&out);
+        option_operands_free(&rest);
+    }
+}
+
 /* Rows without a long name, callbacks without an argument, no operands, a left side that is long. */
 static void odd_rows(void **state)
 {
@@ -322,7 +358,8 @@ static void nearest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(command_lines), cmocka_unit_test(operand_counts), cmocka_unit_test(help),
+        cmocka_unit_test(command_lines), cmocka_unit_test(operand_counts),
+        cmocka_unit_test(help),          cmocka_unit_test(optional_arguments),
         cmocka_unit_test(odd_rows),      cmocka_unit_test(nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -60,6 +61,16 @@ static int parse_engine(void *target, const char *text, struct lam_error *err)
         }
     }
     return lam_error_set(err, LAM_E_USAGE, "must be auto, sigtrap, thread-perf, cpu-timer or none");
+}
+
+/* Without events the compiler chooses. */
+static int parse_self_profile(void *target, const char *text, struct lam_error *err)
+{
+    if (text && (!text[0] || strspn(text, "abcdefghijklmnopqrstuvwxyz-_,0123456789") != strlen(text)))
+        return lam_error_set(err, LAM_E_USAGE,
+                             "takes names of events with commas between, such as default,args");
+    *(const char **)target = text ? text : "";
+    return LAM_OK;
 }
 
 /* ---- the status line ---- */
@@ -129,7 +140,8 @@ static int run_nested(char *const *command, const char *outer, bool is_quiet)
 }
 
 static int report_end(const struct record_summary *summary, const struct record_outcome *outcome,
-                      int rc, const struct lam_error *error, bool is_quiet)
+                      const struct profile_request *profiles, int rc, const struct lam_error *error,
+                      bool is_quiet)
 {
     /* They are kept in the recording, and the report has what matters of them. */
     for (size_t i = 0; !is_quiet && i < outcome->warnings.count; i++)
@@ -141,7 +153,7 @@ static int report_end(const struct record_summary *summary, const struct record_
                 "what was recorded waits in %s; when that is mended: lamella clean --recover %s",
                 outcome->scratch, outcome->scratch);
     } else if (!is_quiet) {
-        record_summary_print(summary, outcome);
+        record_summary_print(summary, outcome, profiles);
     }
     return outcome->exit_code;
 }
@@ -155,7 +167,54 @@ static void occupy_standard_descriptors(void)
             return;
 }
 
-static int run(const struct record_settings *given, bool adds_argument, bool is_quiet)
+/* Said loudly: what is built in this way is not what its user gets otherwise. */
+static void say_request(const struct profile_request *profiles)
+{
+    if (!profiles->bootstrap)
+        return;
+    launcher_say("%s is no nightly compiler: to get its self-profiles RUSTC_BOOTSTRAP=1 is set for "
+                 "each compilation, so crates see unstable features and what is built is not what "
+                 "a usual build makes",
+                 profiles->compiler ? profiles->compiler
+                                    : "the compiler, which does not tell its version,");
+    if (profiles->target_dir)
+        launcher_say("it is built in %s (--same-target-dir: where cargo builds usually)",
+                     profiles->target_dir);
+    else
+        launcher_say(
+            "it is built in %s, and cargo does not know: clean up before a usual build there",
+            profiles->target_is_given ? "the directory of --target-dir"
+                                      : "cargo's usual target directory");
+}
+
+/* What the user wants of compilers. */
+struct profile_wish {
+    const char *events; /* NULL: no profiles; empty: the compilers' own choice */
+    bool same_target_dir;
+};
+
+/* The target directory is set in our own environment: what asks cargo about the build must hear of the same one. */
+static int plan_profiles(const struct profile_wish *wish, struct record_settings *settings,
+                         struct profile_request *profiles, bool is_quiet)
+{
+    struct lam_error error = LAM_ERROR_INIT;
+    if (!wish->events)
+        return LAM_OK;
+    int rc = profile_request_plan(profiles, wish->events, wish->same_target_dir, settings->command,
+                                  settings->environment, &error);
+    if (rc >= 0 && profiles->target_dir && setenv("CARGO_TARGET_DIR", profiles->target_dir, 1) < 0)
+        rc = lam_error_set(&error, LAM_E_NOMEM, "out of memory");
+    if (rc < 0)
+        launcher_say("%s", error.msg);
+    else if (!is_quiet)
+        say_request(profiles);
+    settings->environment = environ;
+    settings->profiles = profiles;
+    return rc;
+}
+
+static int run(const struct record_settings *given, const struct profile_wish *wish,
+               bool adds_argument, bool is_quiet)
 {
     struct record_settings settings = *given;
     struct lam_error error = LAM_ERROR_INIT;
@@ -168,17 +227,24 @@ static int run(const struct record_settings *given, bool adds_argument, bool is_
     settings.finishing = status_finish;
     settings.ctx = &status;
     settings.symbols_ctx = &summary;
+    struct profile_request profiles = {0};
+    if (plan_profiles(wish, &settings, &profiles, is_quiet) < 0) {
+        profile_request_free(&profiles);
+        return 125;
+    }
     struct record_cargo cargo = {0};
     record_cargo_begin(&cargo, &settings, adds_argument);
     int rc = record_run(&settings, &outcome, &error);
     signal(SIGPIPE, SIG_IGN); /* a reader of our messages that has gone must not change the exit code */
     status_clear(&status);
-    int code =
-        outcome.has_run ? report_end(&summary, &outcome, rc, &error, is_quiet) : outcome.exit_code;
+    int code = outcome.has_run
+                   ? report_end(&summary, &outcome, settings.profiles, rc, &error, is_quiet)
+                   : outcome.exit_code;
     if (!outcome.has_run)
         launcher_say("%s", error.msg);
     record_outcome_free(&outcome);
     record_cargo_free(&cargo);
+    profile_request_free(&profiles);
     return code;
 }
 
@@ -208,6 +274,7 @@ static int record_as(const struct record_way *way, int argc, char **argv)
     struct option_operands rest = {0};
     struct record_settings settings = {.engine = STREAM_ENGINE_AUTO, .symbols = record_write_symbols};
     bool no_kernel = false, is_quiet = false, no_cargo_args = false;
+    struct profile_wish wish = {0};
     const struct option_row rows[] = {
         {.long_name = "output",
          .short_name = 'o',
@@ -243,6 +310,18 @@ static int record_as(const struct record_way *way, int argc, char **argv)
          .help = "do not sample programs with such a file name; may be repeated",
          .kind = OPTION_LIST,
          .target = &skip},
+        {.long_name = "self-profile",
+         .arg_name = "[EVENTS]",
+         .help = "ask each rustc that cargo starts for its self-profile, too; EVENTS such as "
+                 "default,args. With a stable compiler this sets RUSTC_BOOTSTRAP=1 and builds in a "
+                 "target directory of its own",
+         .kind = OPTION_CALL,
+         .target = &wish.events,
+         .parse = parse_self_profile},
+        {.long_name = "same-target-dir",
+         .help = "with --self-profile: build where cargo builds usually, whatever the compiler",
+         .kind = OPTION_FLAG,
+         .target = &wish.same_target_dir},
         {.long_name = "max-size",
          .arg_name = "BYTES",
          .help = "largest stream of one process, such as 64M [none]",
@@ -296,7 +375,7 @@ static int record_as(const struct record_way *way, int argc, char **argv)
     occupy_standard_descriptors();
     char *outer = NULL;
     code = record_is_nested(&outer) ? run_nested(settings.command, outer, is_quiet)
-                                    : run(&settings, !no_cargo_args, is_quiet);
+                                    : run(&settings, &wish, !no_cargo_args, is_quiet);
     mem_free(outer);
 out:
     mem_free(command);
@@ -317,7 +396,7 @@ int cmd_record(int argc, char **argv)
                  "be executed, 127 when it is not "
                  "found.",
         .example = "lamella record -- cargo build --release\nlamella record -o build.lamella "
-                   "--rate 4999 -- make -j8",
+                   "--rate 4999 -- make -j8\nlamella record --self-profile -- cargo build",
     };
     return record_as(&any, argc, argv);
 }

@@ -67,6 +67,8 @@ static int on_end(void *ctx, const struct profile_session_end *end)
     struct record_summary *summary = ((struct tee *)ctx)->summary;
     summary->lost_records = end->lost_records;
     summary->damaged_streams = end->damaged_streams;
+    summary->profiles = end->self_profiles;
+    summary->profile_events = end->self_profile_events;
     return LAM_OK;
 }
 
@@ -143,7 +145,27 @@ static void add_processes(struct strbuf *text, const struct record_summary *summ
     }
 }
 
-void record_summary_print(const struct record_summary *summary, const struct record_outcome *outcome)
+/* An estimate: what it costs without the profile nobody knows of the same build. 0.15 to 0.4 microseconds an event were
+ * measured, the writing of names and of the file included. */
+static void say_profiles(const struct record_summary *summary, const struct profile_request *profiles)
+{
+    const double event_s = 0.3e-6;
+    struct strbuf text = {0};
+    strbuf_addf(&text, "%s self-profiles, %s", unit_count(profiles->files.count).text,
+                unit_bytes((double)profiles->bytes).text);
+    if (summary->is_read && summary->profile_events)
+        strbuf_addf(&text, ", %s events, which took about %s of CPU time",
+                    unit_count(summary->profile_events).text,
+                    unit_seconds((double)summary->profile_events * event_s).text);
+    if (summary->is_read && summary->profiles < profiles->files.count)
+        strbuf_addf(&text, "; %s cannot be read, or are of no process here",
+                    unit_count(profiles->files.count - summary->profiles).text);
+    launcher_say("%s", strbuf_text(&text));
+    strbuf_free(&text);
+}
+
+void record_summary_print(const struct record_summary *summary, const struct record_outcome *outcome,
+                          const struct profile_request *profiles)
 {
     struct strbuf samples = {0}, processes = {0}, path = {0};
     double elapsed = (double)outcome->elapsed_ns * 1e-9,
@@ -156,6 +178,8 @@ void record_summary_print(const struct record_summary *summary, const struct rec
         launcher_say("%s", strbuf_text(&samples));
         launcher_say("%s", strbuf_text(&processes));
     }
+    if (profiles)
+        say_profiles(summary, profiles);
     if (outcome->engine_note[0])
         launcher_say("%s; lamella doctor tells how to get more", outcome->engine_note);
     strbuf_add_shell_quoted(&path, outcome->directory, strlen(outcome->directory));

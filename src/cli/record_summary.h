@@ -18,12 +18,14 @@ struct record_summary {
     uint64_t sampled_processes, account_processes;
     uint64_t unsampled[SUMMARY_REASONS]; /* by enum stream_unsampled */
     uint64_t damaged_streams;
+    uint64_t profiles, profile_events; /* self-profiles of processes here, and what is in them */
 };
 
 /* A session_symbols_fn: reads the recording once, writes its symbol sidecar and fills the summary (ctx, may be NULL). */
 int record_write_symbols(void *ctx, const char *recording, struct lam_error *err);
 
-/* Prints on stderr. */
-void record_summary_print(const struct record_summary *summary, const struct record_outcome *outcome);
+/* Prints on stderr. profiles: NULL when none were asked for. */
+void record_summary_print(const struct record_summary *summary, const struct record_outcome *outcome,
+                          const struct profile_request *profiles);
 
 #endif

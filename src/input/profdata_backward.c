@@ -71,7 +71,7 @@ static int know_label(struct backward *back, uint32_t label)
     size_t known = back->open.count;
     if (label < known)
         return LAM_OK;
-    int rc = array_resize(&back->open, (size_t)back->walk->labels->count + 1);
+    int rc = array_resize(&back->open, (size_t)label_merge_last(back->walk->labels->ids) + 1);
     if (rc >= 0)
         memset(back->open.items + known, 0xff, (back->open.count - known) * sizeof *back->open.items);
     return rc;

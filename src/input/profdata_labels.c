@@ -2,21 +2,11 @@
 
 #include <string.h>
 
-static struct profile_text text_of(const struct profdata_labels *labels, uint32_t name)
+static int tell(struct profdata_labels *labels, uint32_t kind_label, uint32_t name, uint32_t *label)
 {
     size_t length;
     const char *text = intern_text(&labels->names, name, &length);
-    return (struct profile_text){text, length};
-}
-
-static int tell(struct profdata_labels *labels, uint32_t kind_label, uint32_t name, uint32_t *label)
-{
-    if (labels->count >= UINT32_MAX - 1)
-        return LAM_E_FULL;
-    struct profile_label told = {
-        .label = ++labels->count, .kind = kind_label, .text = text_of(labels, name)};
-    *label = told.label;
-    return labels->sink->ops->label ? labels->sink->ops->label(labels->sink->ctx, &told) : LAM_OK;
+    return label_merge_get(labels->ids, kind_label, text, length, label);
 }
 
 /* Finds a kind's table and its own label, and remembers both under its string. */

@@ -2,15 +2,15 @@
 #ifndef LAMELLA_INPUT_PROFDATA_LABELS_H
 #define LAMELLA_INPUT_PROFDATA_LABELS_H
 
+#include "input/label_merge.h"
 #include "input/profdata_strings.h"
 #include "profile/sink.h"
 
 enum { PROFDATA_KIND_CACHE = 16, PROFDATA_KIND_TABLES = 24 };
 
 struct profdata_labels {
-    const struct profile_sink *sink;
-    struct intern names; /* of kinds and labels, of all files */
-    uint32_t count;      /* labels told so far */
+    struct label_merge *ids; /* of the whole push: gives the numbers, and tells the sink */
+    struct intern names;     /* of kinds and labels, of all files */
 
     /* Inside. */
     struct map kinds; /* name of a kind → its table + 1, or 0 beyond the tables; and the label of its own name above */

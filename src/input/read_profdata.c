@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "input/profdata_metadata.h"
-#include "input/profdata_walk.h"
+#include "input/profdata_push.h"
 #include "reader/stream_file.h"
 
 bool profdata_is_magic(const void *bytes, size_t size)
@@ -40,6 +40,7 @@ struct reading {
     LAM_ARRAY(struct source) sources; /* readable ones, by start */
     uint64_t start_unix_ns;           /* of the earliest */
     struct pool *pool;
+    struct label_merge label_ids;
     struct profdata_labels labels;
     struct interval_paths paths;
     uint32_t processes, threads; /* ids given so far */
@@ -240,68 +241,22 @@ static int push_process(const struct reading *reading, const struct source *sour
     return rc;
 }
 
-static int push_threads(const struct reading *reading, const struct profdata_walk *walk)
-{
-    int rc = LAM_OK;
-    for (size_t i = 0; rc >= 0 && reading->sink->ops->thread && i < walk->threads->items.count; i++) {
-        const struct profdata_thread *found = &walk->threads->items.items[i];
-        struct profile_thread thread = {
-            .thread = walk->first_thread + (uint32_t)i,
-            .process = walk->process,
-            .tid = found->tid,
-            .start_ns = profdata_walk_time(walk, found->start),
-            .name = {"", 0},
-        };
-        rc = reading->sink->ops->thread(reading->sink->ctx, &thread);
-    }
-    return rc;
-}
-
-static int push_thread_ends(const struct reading *reading, const struct profdata_walk *walk)
-{
-    int rc = LAM_OK;
-    for (size_t i = 0; rc >= 0 && reading->sink->ops->thread_end && i < walk->threads->items.count;
-         i++) {
-        struct profile_thread_end end = {
-            .thread = walk->first_thread + (uint32_t)i,
-            .end_ns = profdata_walk_time(walk, walk->threads->items.items[i].end),
-            .cpu_ns = PROFILE_UNKNOWN,
-            .run_ns = PROFILE_UNKNOWN,
-            .core_wait_ns = PROFILE_UNKNOWN,
-            .handler_ns = PROFILE_UNKNOWN,
-        };
-        rc = reading->sink->ops->thread_end(reading->sink->ctx, &end);
-    }
-    return rc;
-}
-
 static int push_process_end(struct reading *reading, const struct profdata_walk *walk)
 {
     const struct profdata_file *file = walk->file;
     struct profile_session_end *totals = &reading->totals;
     struct profile_process_end end = {
         .process = walk->process,
-        .end_ns = walk->zero_ns,
+        .end_ns = profdata_push_end_ns(walk),
         .exit_code = -1,
         .cpu_ns = PROFILE_UNKNOWN,
         .tail_cpu_ns = PROFILE_UNKNOWN,
         .is_damaged = file->faults.count > 0,
         .clamped_times = walk->totals.clamped,
     };
-    array_each(&walk->threads->items, thread)
-    {
-        int64_t end_ns = profdata_walk_time(walk, thread->end);
-        end.end_ns = end_ns > end.end_ns ? end_ns : end.end_ns;
-    }
     end.damage[STREAM_DAMAGE_RECORDS] = file->faults.count;
     totals->streams++;
-    totals->damaged_streams += file->faults.count > 0;
-    totals->damage[STREAM_DAMAGE_RECORDS] += file->faults.count;
-    totals->clamped_times += walk->totals.clamped;
-    totals->intervals += walk->totals.intervals;
-    totals->instants += walk->totals.instants;
-    totals->backward_intervals += walk->totals.backward;
-    totals->overlapping_intervals += walk->totals.overlapping;
+    profdata_push_totals(walk, totals);
     if (file->faults.count && !totals->first_damage[0])
         memcpy(totals->first_damage, file->faults.first, sizeof totals->first_damage);
     return reading->sink->ops->process_end
@@ -309,41 +264,16 @@ static int push_process_end(struct reading *reading, const struct profdata_walk 
                : LAM_OK;
 }
 
-/* ---- events ---- */
-
-static int walk_events(struct reading *reading, struct profdata_walk *walk)
-{
-    struct profdata_order order;
-    int rc = profdata_sort(walk->file, walk->threads, &order);
-    if (rc >= 0)
-        rc = reading->sink->wants.order == PROFILE_ORDER_START
-                 ? profdata_walk_forward(walk, &order)
-                 : profdata_walk_backward(walk, &order);
-    profdata_order_free(&order);
-    return rc;
-}
-
 static int push_file(struct reading *reading, const struct source *source, struct profdata_walk *walk)
 {
     struct profdata_file *file = walk->file;
-    uint64_t size = file->streams[PROFDATA_EVENTS].size;
-    if (size > PROFDATA_HEADER_BYTES && (size - PROFDATA_HEADER_BYTES) % file->event_bytes != 0)
-        profdata_fault(file, LAM_E_TRUNCATED, profdata_offset_of(file, PROFDATA_EVENTS, size - 1),
-                       "the event data ends inside an event; the %llu before it are read",
-                       (unsigned long long)profdata_event_count(file));
-    int rc = profdata_look(file, reading->pool, walk->threads);
-    if (walk->threads->left_out)
-        profdata_fault(file, LAM_E_TOOBIG, file->size,
-                       "more than %d threads; %llu events of others are left out",
-                       PROFDATA_CHUNK_THREADS_MAX, (unsigned long long)walk->threads->left_out);
+    int rc = profdata_push_look(walk, reading->pool);
     if (rc >= 0)
         rc = push_process(reading, source, walk);
     if (rc >= 0)
-        rc = push_threads(reading, walk);
+        rc = profdata_push_threads(walk, 0, NULL);
     if (rc >= 0)
-        rc = walk_events(reading, walk);
-    if (rc >= 0)
-        rc = push_thread_ends(reading, walk);
+        rc = profdata_push_events(walk);
     if (rc >= 0 && file_lost_pages() != file->lost_pages)
         profdata_fault(file, LAM_E_TRUNCATED, file->size, "somebody cut the file while it was read");
     if (rc >= 0)
@@ -416,6 +346,7 @@ static void free_reading(struct reading *reading)
     array_free(&reading->sources);
     pool_close(&reading->pool);
     profdata_labels_free(&reading->labels);
+    label_merge_free(&reading->label_ids);
     interval_paths_free(&reading->paths);
 }
 
@@ -423,7 +354,8 @@ int read_profdata(const char *const *paths, size_t count, const struct profile_s
                   struct lam_error *err)
 {
     struct lam_error own = LAM_ERROR_INIT;
-    struct reading reading = {.sink = sink, .labels = {.sink = sink}};
+    struct reading reading = {.sink = sink, .label_ids = {.sink = sink}};
+    reading.labels.ids = &reading.label_ids;
     reading.first_error = own;
     err = err ? err : &own;
     int rc = pool_open(&reading.pool, 0, err);

@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "input/process_threads.h"
 #include "input/recording.h"
+#include "input/recording_profiles.h"
 #include "input/recording_usage.h"
 #include "input/stack_merge.h"
 #include "reader/stream_names.h"
@@ -24,6 +25,7 @@ struct pusher {
     struct stack_merge merge;
     struct label_merge labels;
     struct interval_paths paths;
+    struct profile_pusher profiles;
     uint32_t threads, tracks; /* ids given so far */
     struct profile_session_end totals;
 };
@@ -127,13 +129,17 @@ static int push_session(struct pusher *pusher)
         .exit_code = (int)session->exit_code,
         .complete = session->is_complete,
         .has_samples = sampled != NULL,
-        .has_intervals = recorded != NULL,
+        .has_intervals = recorded != NULL || rec->profiles.count > 0,
         .measure = recorded ? measure_of(recorded->measure) : PROFILE_MEASURE_TIME,
         .engine = engine_of_most(rec),
         .kernel_mode = sampled ? sampled->kernel_mode : session->kernel_mode,
         .rate_hz = rate_hz > 0 && rate_hz < 1e9 ? (uint32_t)lrint(rate_hz) : 0,
         .rate_auto = session->rate_auto,
         .cores = session->machine.cores == PROFILE_UNKNOWN ? 0 : (uint32_t)session->machine.cores,
+        .self_profile = session->self_profile.events     ? session->self_profile.events
+                        : session->self_profile.is_asked ? ""
+                                                         : NULL,
+        .rustc_bootstrap = session->self_profile.bootstrap,
         .session_json = rec->session_path,
     };
     int rc = strbuf_ok(&command) ? pusher->sink->ops->session(pusher->sink->ctx, &told) : LAM_E_NOMEM;
@@ -368,6 +374,8 @@ static int push_image(struct pusher *pusher, struct image *image)
     int rc = push_process(pusher, image);
     if (rc >= 0 && image->path)
         rc = push_streams(pusher, image, &faults, &clamped);
+    if (rc >= 0)
+        rc = recording_profiles_push(&pusher->profiles, pusher->rec, image);
     if (rc < 0)
         return rc;
     note_damage(pusher, image, &faults);
@@ -432,16 +440,25 @@ int read_recording(const char *path, const struct profile_sink *sink, struct lam
     int rc = recording_gather(&rec, path, err);
     if (rc >= 0)
         rc = recording_link(&rec, err);
+    if (rc >= 0 && (rc = recording_profiles_find(&rec)) < 0)
+        lam_error_set(err, rc, "%s: %s", path, lam_code_text(rc));
     if (rc >= 0) {
         struct pusher pusher = {
             .rec = &rec, .sink = sink, .merge = {.sink = sink}, .labels = {.sink = sink}};
+        pusher.profiles = (struct profile_pusher){.sink = sink,
+                                                  .label_ids = &pusher.labels,
+                                                  .paths = &pusher.paths,
+                                                  .threads = &pusher.threads,
+                                                  .totals = &pusher.totals};
         rc = push_all(&pusher);
+        profile_pusher_free(&pusher.profiles);
         stack_merge_free(&pusher.merge);
         label_merge_free(&pusher.labels);
         interval_paths_free(&pusher.paths);
         if (rc < 0 && (!err || err->code >= 0)) /* else the sink has said it */
             lam_error_set(err, rc, "%s: %s", path, lam_code_text(rc));
     }
+    recording_profiles_free(&rec);
     recording_free(&rec);
     return rc;
 }

@@ -117,6 +117,15 @@ struct life {
     bool has_own;
 };
 
+#define RECORDING_PROFILES_DIR "self-profile" /* in the recording */
+
+struct recording_profile { /* a self-profile that one of the images wrote */
+    char *path;
+    uint32_t image;  /* index */
+    int64_t zero_ns; /* of its own times */
+    bool lacks_metadata;
+};
+
 struct recording {
     const char *path;   /* as given */
     char *session_path; /* NULL: there is none */
@@ -126,6 +135,7 @@ struct recording {
     int64_t zero_wall_ns; /* since 1970 */
     LAM_ARRAY(struct image) images;
     LAM_ARRAY(struct life) lives;
+    LAM_ARRAY(struct recording_profile) profiles;
     struct arena arena;
     uint64_t streams, unreadable_streams, duplicate_streams;
     char first_damage[256];

@@ -388,6 +388,23 @@ static int read_machine(struct loader *loader, void *target)
     return rc < 0 ? rc : read_members(loader, machine_members, target);
 }
 
+#define PROFILE(key, kind, member)                                     \
+    {                                                                  \
+        key, kind, offsetof(struct session_self_profile, member), NULL \
+    }
+static const struct member self_profile_members[] = {
+    PROFILE("events", MEMBER_TEXT, events),       PROFILE("compiler", MEMBER_TEXT, compiler),
+    PROFILE("bootstrap", MEMBER_BOOL, bootstrap), PROFILE("target_dir", MEMBER_TEXT, target_dir),
+    PROFILE("profiles", MEMBER_TEXTS, profiles),  {0},
+};
+
+static int read_self_profile(struct loader *loader, void *target)
+{
+    int rc = want(loader, JSON_OBJECT_BEGIN, "'self_profile' is no object");
+    ((struct session_self_profile *)target)->is_asked = rc >= 0;
+    return rc < 0 ? rc : read_members(loader, self_profile_members, target);
+}
+
 static int read_timeline_row(struct loader *loader, struct session_timeline *timeline)
 {
     struct json_reader *json = &loader->json;
@@ -479,6 +496,7 @@ static const struct member session_members[] = {
     SESSION("skip", MEMBER_TEXTS, skip),
     SESSION("warnings", MEMBER_TEXTS, warnings),
     SESSION("streams", MEMBER_TEXTS, streams),
+    SESSION_CALL("self_profile", self_profile, read_self_profile),
     SESSION_CALL("machine", machine, read_machine),
     SESSION_CALL("settings", settings, read_settings),
     SESSION_CALL("reaped", reaped, read_reaped),

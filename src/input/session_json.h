@@ -78,6 +78,14 @@ struct session_clock_reading {
     uint64_t ticks, mono_ns, wall_ns;
 };
 
+struct session_self_profile { /* what record --self-profile asked compilers for */
+    bool is_asked;
+    const char *events; /* NULL: their own choice */
+    const char *compiler, *target_dir;
+    bool bootstrap; /* RUSTC_BOOTSTRAP=1 was set for compilations */
+    struct session_texts profiles;
+};
+
 struct session_json {
     uint64_t version;
     const char *tool_version, *cwd, *directory, *scratch, *session_id;
@@ -99,6 +107,7 @@ struct session_json {
     struct session_texts only, skip, warnings;
     struct session_texts streams; /* names of the stream files; empty when not known */
     struct session_machine machine;
+    struct session_self_profile self_profile;
     LAM_ARRAY(struct session_setting) settings;
     LAM_ARRAY(struct session_reaped) reaped;
     LAM_ARRAY(struct session_seen) seen;

@@ -81,6 +81,11 @@ static void put_session(struct json_writer *json, const struct report *report)
     json_member_u64(json, "rate_hz", session->rate_hz);
     json_member_bool(json, "rate_auto", session->rate_auto);
     json_member_bool(json, "kernel_mode", session->kernel_mode != 0);
+    bool is_asked = session->self_profile != NULL;
+    json_member_str(json, "self_profile",
+                    is_asked && !*session->self_profile ? "default" : session->self_profile);
+    put_count(json, "self_profiles", is_asked ? report->end.self_profiles : PROFILE_UNKNOWN);
+    json_member_bool(json, "rustc_bootstrap", session->rustc_bootstrap);
     json_member_u64(json, "units", report->units.count);
     json_member_u64(json, "processes", report->processes.count);
     json_member_u64(json, "threads", report->threads.count);

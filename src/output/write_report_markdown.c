@@ -56,6 +56,13 @@ static int write_facts(const struct report *report, struct strbuf *out)
     strbuf_add_char(&text, ')');
     fact(&table, "samples", strbuf_text(&text));
     fact(&table, "lost", unit_count(cov->lost_samples).text);
+    if (report->session.self_profile) {
+        strbuf_clear(&text);
+        strbuf_addf(&text, "of %s of %s compilations%s", unit_count(report->end.self_profiles).text,
+                    unit_count(report_rustc_units(report)).text,
+                    report->session.rustc_bootstrap ? "; RUSTC_BOOTSTRAP=1: not a usual build" : "");
+        fact(&table, "self-profiles", strbuf_text(&text));
+    }
     int rc = table_print_markdown(&table, out);
     table_free(&table);
     strbuf_free(&text);

@@ -197,6 +197,23 @@ static void write_rest_facts(struct writer *w)
     end_facts(&facts);
 }
 
+/* What the build was asked beside, and what that did to it. */
+static void write_profile_facts(struct writer *w)
+{
+    const struct report *report = w->report;
+    struct facts facts = {.w = w};
+    if (!report->session.self_profile)
+        return;
+    struct strbuf text = {0};
+    strbuf_addf(&text, "of %s of %s compilations", unit_count(report->end.self_profiles).text,
+                unit_count(report_rustc_units(report)).text);
+    fact(&facts, "self-profiles", STYLE_PLAIN, strbuf_text(&text));
+    strbuf_free(&text);
+    if (report->session.rustc_bootstrap)
+        fact(&facts, "", STYLE_YELLOW, "RUSTC_BOOTSTRAP=1: not a usual build");
+    end_facts(&facts);
+}
+
 /* ---- phases ----------------------------------------------------------------------------------------------------- */
 
 static double share_of(const struct report_amount *amount, const struct report_amount *total)
@@ -560,6 +577,7 @@ int write_report_text(const struct report *report, const struct report_view *vie
     if (report->session.rate_hz > 0) {
         write_coverage_facts(&w);
         write_rest_facts(&w);
+        write_profile_facts(&w);
     }
     rc = write_cargo_text(report, view, term, out);
     if (rc == LAM_OK && (view->by_phase || view->by_detail))

@@ -59,6 +59,12 @@ static const struct schema_column session_columns[] = {
            "samples a second of CPU time of a thread; with rate_auto the first step"),
     YES_NO(JSON, 1, "rate_auto", "the rate steps down as a process ages"),
     YES_NO(BOTH, 1, "kernel_mode", "time in the kernel is interrupted too"),
+    TEXT(JSON, 1, "self_profile",
+         "events that compilers were asked for with --self-profile; default: their own choice; "
+         "absent: they were not asked"),
+    COUNT(JSON, 1, "self_profiles", "self-profiles that were read and belong to a process"),
+    YES_NO(JSON, 1, "rustc_bootstrap",
+           "RUSTC_BOOTSTRAP=1 was set for each compilation: not a usual build"),
     COUNT(BOTH, 1, "units", "compilations, links and build-script runs"),
     COUNT(TABLE, 5, "units_withheld", "units left out of what was sent"),
     COUNT(JSON, 1, "processes", "program images that ran, sampled or not"),

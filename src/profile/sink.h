@@ -53,6 +53,8 @@ struct profile_session {
     uint32_t rate_hz; /* step 0 of the ladder; rate_auto says whether it steps down */
     bool rate_auto;
     uint32_t cores;
+    const char *self_profile; /* the events that compilers were asked for, empty: their own choice; NULL: not asked */
+    bool rustc_bootstrap; /* RUSTC_BOOTSTRAP=1 was set for compilations, so that they could be asked */
     const char *session_json; /* path of the rest, for views that want the timeline and the machine; NULL. Read it with
                                  session_json_load() (input/session_json.h). */
 };
@@ -104,11 +106,15 @@ struct profile_process_end {
     uint64_t clamped_times; /* times that ran backwards within a thread and were moved forward */
 };
 
+/* In profile_thread.origin, beside enum stream_thread_origin: no thread of the kernel's but a number in a self-profile that a
+ * sampled process wrote; `tid` is that number. The same thread may be there by its tid as well. */
+#define PROFILE_THREAD_NUMBERED 255u
+
 struct profile_thread {
     uint32_t thread, process;
     uint32_t tid;
     int64_t start_ns;
-    uint8_t origin; /* enum stream_thread_origin */
+    uint8_t origin; /* enum stream_thread_origin, or PROFILE_THREAD_NUMBERED */
     struct profile_text name;
 };
 
@@ -276,6 +282,8 @@ struct profile_session_end {
     uint64_t damage[8];     /* enum stream_damage, of all streams */
     char first_damage[256]; /* which file, where, what; empty when nothing is damaged */
     char session_damage[256]; /* why session.json was left out; empty when it was read, or is not there */
+    uint64_t self_profiles; /* of streams: self-profiles of processes that are in the recording */
+    uint64_t self_profile_events;   /* in them */
     uint64_t intervals, instants;   /* pushed */
     uint64_t open_intervals;        /* of them, without an end */
     uint64_t backward_intervals;    /* of them, stored with an end before their start */

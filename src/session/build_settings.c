@@ -109,3 +109,12 @@ void build_settings_write(struct json_writer *json, char *const *environment)
     }
     json_put_end(json);
 }
+
+const char *environment_find(char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+    for (; *environment; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return *environment + length + 1;
+    return NULL;
+}

@@ -12,4 +12,7 @@ void build_settings_write(struct json_writer *json, char *const *environment);
  * a value) lose what comes after the name. */
 void build_settings_scrub(struct strbuf *out, const char *value);
 
+/* The value of a variable in a NULL-ended list of "NAME=value"; NULL when it is not there. */
+const char *environment_find(char *const *environment, const char *name);
+
 #endif

@@ -3,13 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { ANSWER_SECONDS = 10 };
+enum { ANSWER_SECONDS = 10, LINE_LIMIT = 65536 };
 
 static void become(const char *const *argv, int out)
 {
@@ -43,4 +44,13 @@ char *program_answer(const char *const *argv, size_t limit, size_t *length)
     if (rc >= 0)
         mem_free(text);
     return NULL;
+}
+
+char *program_first_line(const char *const *argv)
+{
+    size_t length = 0;
+    char *text = program_answer(argv, LINE_LIMIT, &length);
+    if (text)
+        text[strcspn(text, "\n")] = '\0';
+    return text;
 }

@@ -8,4 +8,7 @@
  * longer than ten seconds. It reads and says nothing else: stdin and stderr are /dev/null; and rustup is told to install nothing. */
 char *program_answer(const char *const *argv, size_t limit, size_t *length);
 
+/* The first line of it. */
+char *program_first_line(const char *const *argv);
+
 #endif

@@ -251,6 +251,8 @@ static int write_last(struct recording *rec, struct lam_error *err)
     struct dir_entries files = {0};
     share_warnings(rec);
     rec->facts.scratch = NULL;
+    if (rec->settings->profiles)
+        profile_request_finish(rec->settings->profiles);
     rec->facts.files = dir_list(rec->directory, &files, NULL) >= 0 ? &files : NULL;
     int rc = session_json_write(rec->directory, &rec->facts, err);
     rec->facts.files = NULL;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "session/profile_request.h"
 #include "session/session_file.h"
 #include "session/session_stub.h"
 #include "session/tree_poll.h"
@@ -33,12 +34,13 @@ struct record_settings {
     size_t only_count;
     const char *const *skip;
     size_t skip_count;
-    uint64_t max_bytes;         /* of a process's stream; 0: no limit */
-    char *const *command;       /* NULL-ended, at least one */
-    char *const *shown_command; /* what is said of it: as the user gave it; NULL: command */
-    const char *added_argument; /* what command has and shown_command has not; NULL */
-    char *const *environment;   /* NULL-ended */
-    session_symbols_fn symbols; /* NULL: no sidecar is written */
+    uint64_t max_bytes;               /* of a process's stream; 0: no limit */
+    struct profile_request *profiles; /* what compilers are asked for; NULL: nothing */
+    char *const *command;             /* NULL-ended, at least one */
+    char *const *shown_command;       /* what is said of it: as the user gave it; NULL: command */
+    const char *added_argument;       /* what command has and shown_command has not; NULL */
+    char *const *environment;         /* NULL-ended */
+    session_symbols_fn symbols;       /* NULL: no sidecar is written */
     void *symbols_ctx;
     record_attach_fn attach; /* NULL: nothing is attached */
     void *attach_ctx;

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "session/agent_locate.h"
+#include "session/build_settings.h"
 #include "session/control_file.h"
 #include "session/patience.h"
 #include "session/program_check.h"
@@ -233,6 +234,7 @@ static int fill_facts(struct recording *rec, struct lam_error *err)
     facts->skip = settings->skip;
     facts->skip_count = settings->skip_count;
     facts->machine = &rec->machine;
+    facts->profiles = settings->profiles;
     return LAM_OK;
 }
 
@@ -265,6 +267,8 @@ static int write_control(struct recording *rec, struct lam_error *err)
     memcpy(page.agent_path, agent, strlen(agent));
     int rc = control_put_patterns(&page, rec->settings->only, rec->settings->only_count,
                                   rec->settings->skip, rec->settings->skip_count, err);
+    if (rc >= 0 && rec->settings->profiles)
+        rc = profile_request_put(rec->settings->profiles, &page, err);
     return rc < 0 ? rc : control_create(rec->scratch, &page, &rec->control, err);
 }
 
@@ -291,14 +295,6 @@ static char *variable(const char *name, const char *value)
     return strbuf_take(&buf, NULL);
 }
 
-static const char *find_variable(char *const *environment, const char *name)
-{
-    for (; *environment; environment++)
-        if (is_variable(*environment, name))
-            return *environment + strlen(name) + 1;
-    return NULL;
-}
-
 /* The user's environment with LD_PRELOAD and LAMELLA_OUT of ours, and nothing else changed. */
 static int make_environment(struct recording *rec, struct lam_error *err)
 {
@@ -309,7 +305,7 @@ static int make_environment(struct recording *rec, struct lam_error *err)
     rec->environment = mem_zalloc(count + 3, sizeof *rec->environment);
     rec->out_variable = variable("LAMELLA_OUT", rec->scratch);
     if (rec->preload) {
-        char *value = agent_preload_value(rec->preload, find_variable(given, "LD_PRELOAD"));
+        char *value = agent_preload_value(rec->preload, environment_find(given, "LD_PRELOAD"));
         rec->preload_variable = value ? variable("LD_PRELOAD", value) : NULL;
         mem_free(value);
     }
@@ -345,6 +341,8 @@ int record_prepare(struct recording *rec, struct lam_error *err)
         rc = find_agent(rec, err);
     if (rc >= 0)
         rc = make_directory(rec, err);
+    if (rc >= 0 && rec->settings->profiles)
+        rc = profile_request_begin(rec->settings->profiles, rec->directory, err);
     if (rc >= 0)
         rc = make_scratch(rec, err);
     if (rc < 0)

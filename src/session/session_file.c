@@ -103,6 +103,25 @@ static void put_rate(struct json_writer *json, const struct session_facts *facts
     put_strings(json, "skip", facts->skip, facts->skip_count);
 }
 
+static void put_profiles(struct json_writer *json, const struct session_facts *facts)
+{
+    const struct profile_request *profiles = facts->profiles;
+    if (!profiles)
+        return;
+    json_member_object(json, "self_profile");
+    put_optional(json, "events", profiles->events);
+    put_optional(json, "compiler", profiles->compiler);
+    json_member_bool(json, "bootstrap", profiles->bootstrap);
+    put_optional(json, "target_dir", profiles->target_dir);
+    if (facts->files) { /* all are there */
+        json_member_u64(json, "bytes", profiles->bytes);
+        json_member_array(json, "profiles");
+        array_each(&profiles->files, file) json_put_str(json, file->name);
+        json_put_end(json);
+    }
+    json_put_end(json);
+}
+
 static void put_machine(struct json_writer *json, const struct machine_info *machine)
 {
     json_member_object(json, "machine");
@@ -342,6 +361,7 @@ static void put_all(struct json_writer *json, const struct session_facts *facts)
     put_clock(json, facts);
     put_end(json, facts);
     put_rate(json, facts);
+    put_profiles(json, facts);
     put_machine(json, facts->machine);
     json_put_key(json, "settings");
     build_settings_write(json, facts->environment);

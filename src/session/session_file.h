@@ -12,6 +12,7 @@
 #include "session/engine_probe.h"
 #include "session/launch.h"
 #include "session/machine_info.h"
+#include "session/profile_request.h"
 #include "session/rate_ladder.h"
 #include "session/session_clock.h"
 #include "session/tree_poll.h"
@@ -57,9 +58,10 @@ struct session_facts {
     const char *const *skip;
     size_t skip_count;
     const struct machine_info *machine;
-    const struct reaped_list *reaped; /* NULL: none yet */
-    const struct tree_poll *poll;     /* NULL: none yet */
-    const struct map *recorded;       /* pids that have a stream: their argv is there; NULL */
+    const struct profile_request *profiles; /* NULL: no self-profiles are asked for */
+    const struct reaped_list *reaped;       /* NULL: none yet */
+    const struct tree_poll *poll;           /* NULL: none yet */
+    const struct map *recorded;             /* pids that have a stream: their argv is there; NULL */
     const struct dir_entries *files; /* of the recording, when all streams are in it; NULL before */
     struct session_warnings warnings;
     struct rate_ladder ladder;

@@ -19,18 +19,6 @@
 #include "symbols/elf_file.h"
 #include "symbols/elf_symbols.h"
 
-enum { ANSWER_LIMIT = 65536 };
-
-/* The first line that a program prints on stdout, for mem_free(); NULL when it failed. */
-static char *first_line(const char *const *argv)
-{
-    size_t length = 0;
-    char *text = program_answer(argv, ANSWER_LIMIT, &length);
-    if (text)
-        text[strcspn(text, "\n")] = '\0';
-    return text;
-}
-
 /* The first entry of dir that a glob matches, as a path for mem_free(). */
 static char *match_in(const char *dir, const char *glob)
 {
@@ -48,7 +36,7 @@ static char *match_in(const char *dir, const char *glob)
 /* The directory that the toolchain in force lies in: rustc and cargo in PATH are often rustup's proxies. */
 static char *rust_sysroot(void)
 {
-    return first_line((const char *const[]){"rustc", "--print", "sysroot", NULL});
+    return program_first_line((const char *const[]){"rustc", "--print", "sysroot", NULL});
 }
 
 static char *code_of_rustc(void)
@@ -99,7 +87,7 @@ static char *code_of_gcc(const char *path, const char *backend)
 {
     char option[64];
     snprintf(option, sizeof option, "-print-prog-name=%s", backend);
-    char *code = first_line((const char *const[]){path, option, NULL});
+    char *code = program_first_line((const char *const[]){path, option, NULL});
     if (code && code[0] == '/')
         return code;
     mem_free(code);
@@ -155,9 +143,9 @@ static int look_at(struct tool_list *tools, const char *name)
         .name = name,
         .path = path,
         /* rust-lld takes the flavour of linker from its name or this option */
-        .version = is_rust_lld
-                       ? first_line((const char *const[]){path, "-flavor", "gnu", "--version", NULL})
-                       : first_line((const char *const[]){path, "--version", NULL}),
+        .version = is_rust_lld ? program_first_line((const char *const[]){path, "-flavor", "gnu",
+                                                                          "--version", NULL})
+                               : program_first_line((const char *const[]){path, "--version", NULL}),
         .code = code_of(name, path, real ? real : path),
     };
     mem_free(real);

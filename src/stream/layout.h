@@ -710,7 +710,11 @@ struct control_page {
     uint64_t start_ticks;
     uint64_t start_mono_ns;
     uint64_t start_wall_ns;
-    uint8_t reserved[2048 - 136];
+    uint32_t profile_args_bytes; /* of profile_args; 0: compilers are not asked for self-profiles */
+    uint32_t profile_plain_root_bytes; /* of profile_plain_root, its NUL included; 0: none */
+    char profile_args[1264];           /* words for each rustc that cargo starts, each NUL-ended */
+    char profile_plain_root[512];      /* compilers below it take them without RUSTC_BOOTSTRAP=1 */
+    uint8_t reserved[2048 - 136 - 8 - 1264 - 512];
     char agent_path[1024]; /* the library to put into LD_PRELOAD, NUL-ended */
     char patterns[1024];
 };

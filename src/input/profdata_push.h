@@ -1,0 +1,23 @@
+/* One self-profile into a sink, for a process that the sink knows already: threads, events, ends. */
+#ifndef LAMELLA_INPUT_PROFDATA_PUSH_H
+#define LAMELLA_INPUT_PROFDATA_PUSH_H
+
+#include "base/pool.h"
+#include "input/profdata_walk.h"
+
+/* Looks at all events: fills walk->threads. LAM_OK or LAM_E_NOMEM. */
+int profdata_push_look(struct profdata_walk *walk, struct pool *pool);
+
+/* Tells the threads. Each is called `name` and its number; NULL: they have no names. */
+int profdata_push_threads(const struct profdata_walk *walk, uint8_t origin, const char *name);
+
+/* Nests and pushes the events, then the ends of the threads. */
+int profdata_push_events(struct profdata_walk *walk);
+
+/* Adds the events and the faults of the file to what the end of the push says. */
+void profdata_push_totals(const struct profdata_walk *walk, struct profile_session_end *totals);
+
+/* The latest time of its events, at least zero_ns. */
+int64_t profdata_push_end_ns(const struct profdata_walk *walk);
+
+#endif
