@@ -206,8 +206,6 @@ static const struct schema_column unit_columns[] = {
     TEXT(JSON, 1, "source", "the first source file"),
     TEXT(JSON, 1, "output", "what it writes"),
     TEXT(TABLE, 4, "capture", "clean, cached, incremental"),
-    TEXT(JSON, 4, "status", "what cargo found: fresh, new, dirty; null: not known"),
-    TEXT(BOTH, 4, "reason", "why it was built; null: not known"),
     COUNT(BOTH, 1, "pid", "of its process"),
     COUNT(BOTH, 1, "exit_code", "of its process; null when a signal ended it or nobody said"),
     YES_NO(JSON, 1, "sampled", "samples were taken"),
