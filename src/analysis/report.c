@@ -51,6 +51,8 @@ void report_close(struct report **out)
     array_free(&report->spans);
     array_free(&report->timeline);
     build_graph_free(&report->graph);
+    idle_stretches_free(&report->idle);
+    wall_shares_free(&report->shares);
     cargo_free(report);
     array_free(&report->memory);
     array_free(&report->memory_peak.holders);

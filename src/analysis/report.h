@@ -11,7 +11,9 @@
 #define LAMELLA_ANALYSIS_REPORT_H
 
 #include "analysis/build_graph.h"
+#include "analysis/idle_stretches.h"
 #include "analysis/stack_states.h"
+#include "analysis/wall_share.h"
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/error.h"
@@ -205,6 +207,8 @@ struct report {
     LAM_ARRAY(struct report_setting) settings; /* flags and variables that move compile time */
     double cpu_busy_mean, loadavg_mean;        /* over the timeline; NaN */
     struct build_graph graph;                  /* of the units; after report_finish() */
+    struct idle_stretches idle;
+    struct wall_shares shares; /* with options.want_spans */
     struct report_coverage coverage;
     struct report_amount total;
     uint32_t peak_threads;

@@ -157,6 +157,10 @@ int report_finish(struct report *report, struct lam_error *err)
     if (rc == LAM_OK)
         rc = build_graph_make(report);
     if (rc == LAM_OK)
+        rc = idle_stretches_make(&report->idle, report);
+    if (rc == LAM_OK)
+        rc = wall_shares_make(&report->shares, report);
+    if (rc == LAM_OK)
         rc = report_find(report);
     return rc < 0 ? lam_error_set(err, rc, "report: %s", lam_code_text(rc)) : LAM_OK;
 }

@@ -103,7 +103,7 @@ static int read_and_write(struct report_settings *set, struct classifier *cls, s
         .by_unit = set->format == FORMAT_JSON && set->view.by_unit,
         .by_argument = set->view.by_argument,
         .by_path = set->view.by_path,
-        .want_spans = set->view.by_span,
+        .want_spans = set->view.by_span || set->view.by_critical || set->format == FORMAT_JSON,
         .unit = set->view.unit,
     };
     int rc = report_reading_open(&reading, set->inputs, set->input_count, &options, err);

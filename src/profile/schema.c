@@ -262,6 +262,8 @@ static const struct schema_column unit_columns[] = {
         "how much later it could have ended without making the critical path longer; null: it ran "
         "inside another"),
     YES_NO(JSON, 1, "on_critical_path", "it is a part of that"),
+    SECONDS(JSON, 1, "share_s",
+            "its fair share of the wall time, see wall_shares; null: it ran inside another"),
 };
 
 static const struct schema_column cargo_columns[] = {
@@ -323,6 +325,32 @@ static const struct schema_column path_step_columns[] = {
     SECONDS(JSON, 1, "start_s", "when it began"),
     SECONDS(JSON, 1, "end_s", "when what the next one needed was there"),
     SECONDS(JSON, 1, "waited_s", "how much earlier it could have begun"),
+};
+
+static const struct schema_column idle_columns[] = {
+    SECONDS(JSON, 1, "start_s", "when it began"),
+    SECONDS(JSON, 1, "end_s", "when it ended"),
+    SECONDS(JSON, 1, "idle_core_s", "cores less working threads, over the time"),
+    COUNT(JSON, 1, "running", "units, the same from start to end"),
+    TEXT(JSON, 1, "unit",
+         "the only unit that ran; of several the one that ended with the stretch; null: none"),
+    COUNT(JSON, 1, "pid", "its process"),
+    COUNT(JSON, 1, "blocked", "units that could not begin, for they needed it or what needed it"),
+    COUNT(JSON, 1, "ready", "units that had all they needed before it and began after it"),
+    TEXT(JSON, 1, "next", "of those that waited for it last the first to begin; null: none"),
+    COUNT(JSON, 1, "next_pid", "its process"),
+};
+
+static const struct schema_column wall_share_columns[] = {
+    TEXT(JSON, 1, "unit",
+         "the outermost that threads worked for; null: none, the build tool or another program"),
+    COUNT(JSON, 1, "pid", "its process"),
+    TEXT(JSON, 1, "segment", "first level; null: none of its threads worked, or nobody sampled it"),
+    TEXT(JSON, 1, "phase", "second level"),
+    SECONDS(
+        JSON, 1, "wall_s",
+        "each moment is divided equally among the threads that worked then; where none did, among "
+        "the units that ran: the sum is the wall time"),
 };
 
 static const struct schema_column replay_columns[] = {
@@ -676,6 +704,10 @@ const struct schema_table schema_tables[] = {
     ROW("critical_path", "unit on the longest chain of units that waited for each other, in order",
         "critical_path", 1, 1, path_step_columns),
     ROW("unit_deps", "unit that another one waits for", "unit_deps", 1, 1, unit_dep_columns),
+    ROW("idle_stretches", "time in which cores were idle and the same units ran", "idle_stretches",
+        1, 1, idle_columns),
+    ROW_WHEN("wall_shares", "unit and phase", "wall_shares", 1, 1, "there are samples",
+             wall_share_columns),
     ROW_WHEN("replay", "recording", "replay", 0, 1, UNITS, replay_columns),
     ROW_WHEN("what_if", "change that was asked about; with no --what-if what is usually asked",
              "what_if", 1, 1, UNITS, what_if_columns),
