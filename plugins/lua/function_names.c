@@ -5,6 +5,7 @@
 #include <lualib.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 
 enum {
     FIRST_SLOTS = 256,
@@ -78,9 +79,15 @@ static void name_c_function(const void *address, char *out, size_t size)
         snprintf(out, size, "%s", info.dli_sname);
         return;
     }
+    /* The standalone interpreter's own functions: it does not help to know where they lie. */
+    Dl_info program;
+    const void *entry = (const void *)getauxval(AT_ENTRY); // NOLINT(performance-no-int-to-ptr)
     bool is_known = dladdr(address, &info) && info.dli_fname;
+    bool is_program = is_known && dladdr(entry, &program) && program.dli_fbase == info.dli_fbase;
     const char *slash = is_known ? strrchr(info.dli_fname, '/') : NULL;
-    if (is_known)
+    if (is_program)
+        snprintf(out, size, "%s", slash ? slash + 1 : info.dli_fname);
+    else if (is_known)
         snprintf(out, size, "%s+%#lx", slash ? slash + 1 : info.dli_fname,
                  (unsigned long)((uintptr_t)address - (uintptr_t)info.dli_fbase));
     else

@@ -14,6 +14,7 @@
     X(thread, profile_thread)           \
     X(thread_name, profile_thread_name) \
     X(sample, profile_sample)           \
+    X(sample_path, profile_sample_path) \
     X(wait, profile_wait)               \
     X(track, profile_track)             \
     X(label, profile_label)             \
@@ -52,9 +53,11 @@ struct profile_sink sink_tee(struct sink_tee *tee, const struct profile_sink *fi
     tee->first = *first;
     tee->second = *second;
     CALLS(SET_CALL)
-    return (struct profile_sink){.ctx = tee,
-                                 .ops = &tee->ops,
-                                 .wants = {.order = second->wants.order,
-                                           .args = first->wants.args || second->wants.args,
-                                           .paths = first->wants.paths || second->wants.paths}};
+    return (struct profile_sink){
+        .ctx = tee,
+        .ops = &tee->ops,
+        .wants = {.order = second->wants.order,
+                  .args = first->wants.args || second->wants.args,
+                  .paths = first->wants.paths || second->wants.paths,
+                  .sample_paths = first->wants.sample_paths || second->wants.sample_paths}};
 }

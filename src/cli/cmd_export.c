@@ -279,6 +279,8 @@ static int check(struct export_settings *set, struct lam_error *err)
     if (!set->to->adds_up && set->of)
         return lam_error_set(err, LAM_E_USAGE, "--of does not go with --to %s, which shows both",
                              set->to->name);
+    if (set->of == EXPORT_VALUES_MIXED && strcmp(set->to->name, "pprof") == 0)
+        return lam_error_set(err, LAM_E_USAGE, "--of mixed goes with --to folded and flamegraph");
     if (set->minimum_s < 0 || set->minimum_s > 1e9)
         return lam_error_set(err, LAM_E_USAGE, "--minimum-duration is out of range");
     if (set->to->is_binary && strcmp(set->output, "-") == 0 && isatty(STDOUT_FILENO))
@@ -314,7 +316,7 @@ int cmd_export(int argc, char **argv)
     static const char *const formats[] = {"chrome",     "perfetto",    "firefox",
                                           "speedscope", "pprof",       "folded",
                                           "flamegraph", "mm_profdata", NULL};
-    static const char *const values[] = {"auto", "intervals", "samples", NULL};
+    static const char *const values[] = {"auto", "intervals", "samples", "mixed", NULL};
     struct export_settings set = {.format = -1, .output = "-"};
     const struct option_row rows[] = {
         {"to", 't', "FORMAT", "what is written", OPTION_CHOICE, &set.format, formats, NULL},
@@ -333,7 +335,8 @@ int cmd_export(int argc, char **argv)
          "threads that were never there at the same time share a row (chrome)", OPTION_FLAG,
          &set.collapses, NULL, NULL},
         {"of", 0, "VALUES",
-         "what stacks are made of where there are both (pprof, folded, flamegraph) [auto]",
+         "what stacks are made of where there are both (pprof, folded, flamegraph); mixed: samples "
+         "below the intervals they were in [auto]",
          OPTION_CHOICE, &set.of, values, NULL},
         {"inverted", 0, NULL, "innermost functions first (flamegraph)", OPTION_FLAG,
          &set.is_inverted, NULL, NULL},

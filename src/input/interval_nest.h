@@ -127,6 +127,10 @@ int interval_nest_fold_at(struct interval_nest *nest, const struct profile_fold 
 int interval_nest_leave(struct interval_nest *nest, int64_t at_ns);
 int interval_nest_return(struct interval_nest *nest, int64_t at_ns);
 
+/* The path of the innermost interval at a time behind the last start and not behind the next; 0: none. LAM_OK, LAM_E_NOMEM or the
+ * sink's code. */
+int interval_nest_path_at(struct interval_nest *nest, int64_t at_ns, uint32_t *path);
+
 /* Ends the lane: what is open ends at last_ns, or at the latest time that was seen. */
 int interval_nest_finish(struct interval_nest *nest, int64_t last_ns);
 

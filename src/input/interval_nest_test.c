@@ -318,6 +318,41 @@ static void test_args_live_until_the_end(void **state)
     }
 }
 
+static void test_path_at_a_time(void **state)
+{
+    (void)state;
+    struct told told = {0};
+    struct profile_sink sink = {.ctx = &told, .ops = &told_ops, .wants = {.paths = true}};
+    struct interval_paths paths = {0};
+    struct interval_nest nest = {0};
+    /* After so many steps, the path at a time. 1 is A, 2 A/B, 3 A/B/C, 4 D. */
+    static const struct step steps[] = {
+        {'A', 0, 50, 0}, {'B', 10, 20, 0}, {'C', 10, 15, 0}, {'D', 60, OPEN, 0}};
+    static const struct {
+        size_t fed;
+        int64_t at;
+        uint32_t path;
+    } looks[] = {
+        {0, 0, 0},  {1, 0, 0}, /* the moment of a start may still be another's */
+        {1, 1, 1},  {3, 12, 3}, {3, 15, 2}, {3, 19, 2}, {3, 20, 1},
+        {3, 49, 1}, {3, 50, 0}, {3, 59, 0}, {4, 61, 4}, {4, 1000, 4},
+    };
+    interval_nest_begin(&nest, &sink, &paths, 1, 0);
+    size_t fed = 0;
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+        for (; fed < looks[i].fed; fed++)
+            assert_int_equal(feed(&nest, &steps[fed]), LAM_OK);
+        uint32_t path;
+        assert_int_equal(interval_nest_path_at(&nest, looks[i].at, &path), LAM_OK);
+        assert_int_equal(path, looks[i].path);
+    }
+    assert_int_equal(interval_nest_finish(&nest, 0), LAM_OK);
+    assert_int_equal(nest.last_ns, 60); /* looking does not move the end of what is open */
+    interval_nest_free(&nest);
+    interval_paths_free(&paths);
+    told_free(&told);
+}
+
 static void test_folds_and_weights(void **state)
 {
     (void)state;
@@ -578,6 +613,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_path_at_a_time),
         cmocka_unit_test(test_folds_and_weights),
         cmocka_unit_test(test_args_live_until_the_end),
         cmocka_unit_test(test_deep),

@@ -354,11 +354,35 @@ static int on_event(struct process_events *events, const struct event *event)
     }
 }
 
+/* The samples of a thread up to a time, with what was open then. */
+static int push_samples(struct process_events *events, uint32_t thread, uint32_t track,
+                        int64_t until_ns)
+{
+    struct event_line *line = NULL;
+    const struct profile_sample *sample;
+    int rc = LAM_OK;
+    uint32_t id = thread_id(events, thread);
+    while (rc >= 0 && (sample = sample_queue_take(events->samples, id, until_ns))) {
+        struct profile_sample_path told = {.sample = *sample};
+        if (!line)
+            rc = track ? line_of_track(events, track, &line) : line_of_thread(events, thread, &line);
+        if (rc >= 0)
+            rc = interval_nest_path_at(&line->nest, sample->at_ns, &told.path);
+        if (rc >= 0 && track)
+            rc = process_events_track(events, track, &told.track);
+        if (rc >= 0)
+            rc = events->sink->ops->sample_path(events->sink->ctx, &told);
+    }
+    return rc;
+}
+
 /* A thread is done in a lane. */
-static int on_thread_done(struct process_events *events, uint32_t thread)
+static int on_thread_done(struct process_events *events, uint32_t thread, uint32_t track)
 {
     struct event_line *line;
     int rc = line_of_thread(events, thread, &line);
+    if (rc >= 0 && line->segments_left == 1 && events->samples)
+        rc = push_samples(events, thread, track, INT64_MAX);
     if (rc >= 0 && --line->segments_left == 0)
         rc = end_line(events, &events->thread_lines, thread);
     return rc;
@@ -379,6 +403,10 @@ static int handle(struct process_events *events, struct lane_read *read)
     const struct event *event = &read->event;
     uint32_t before = read->track;
     int rc = LAM_OK;
+    if (events->samples && read->has_owner)
+        rc = push_samples(events, read->owner, before, process_events_ns(events, event->start));
+    if (rc < 0)
+        return rc;
     switch (event->type) {
     case EVENT_OWNER:
         if (before) {
@@ -387,7 +415,7 @@ static int handle(struct process_events *events, struct lane_read *read)
             rc = on_track(events, before, &none);
         }
         if (rc >= 0 && read->has_owner)
-            rc = on_thread_done(events, read->owner);
+            rc = on_thread_done(events, read->owner, 0);
         read->owner = event->thread;
         read->has_owner = true;
         return rc;
@@ -413,7 +441,7 @@ static int advance(struct process_events *events, struct lane_read *read)
     if (rc != 0)
         return rc;
     if (read->has_owner)
-        rc = on_thread_done(events, read->owner);
+        rc = on_thread_done(events, read->owner, read->track);
     read->has_owner = false;
     return rc;
 }

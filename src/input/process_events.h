@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "input/interval_nest.h"
 #include "input/label_merge.h"
+#include "input/sample_queue.h"
 #include "profile/sink.h"
 #include "reader/event_read.h"
 #include "reader/tick_clock.h"
@@ -32,6 +33,7 @@ struct process_events {
     struct label_merge *labels;
     struct interval_paths *paths;
     struct tick_clock *clock;
+    struct sample_queue *samples; /* NULL: the sink does not want to know where they were */
     uint32_t process;
     uint32_t first_track; /* id in the sink of its first track */
 

@@ -289,6 +289,11 @@ static int push_events_until(struct thread_push *push, int64_t at_ns)
     return rc;
 }
 
+static bool wants_paths(const struct process_threads *threads)
+{
+    return threads->sink->wants.sample_paths && threads->sink->ops->sample_path;
+}
+
 static int push_sample(struct thread_push *push, const struct stream_sample_view *view)
 {
     struct process_threads *threads = push->threads;
@@ -312,9 +317,9 @@ static int push_sample(struct thread_push *push, const struct stream_sample_view
     push->samples++;
     push->sampled_cpu_ns += view->cpu_ns;
     push->last = sample;
-    if (rc < 0 || !threads->sink->ops->sample)
-        return rc;
-    return threads->sink->ops->sample(threads->sink->ctx, &sample);
+    if (rc >= 0 && threads->sink->ops->sample)
+        rc = threads->sink->ops->sample(threads->sink->ctx, &sample);
+    return rc < 0 || !wants_paths(threads) ? rc : sample_queue_add(&threads->samples, &sample);
 }
 
 static uint64_t since(uint64_t value, uint64_t before)
@@ -328,11 +333,10 @@ static uint64_t since(uint64_t value, uint64_t before)
  * half a period, and a process of many short ones of most of its time. */
 static int push_closing(struct thread_push *push)
 {
-    const struct process_threads *threads = push->threads;
+    struct process_threads *threads = push->threads;
     const struct thread_info *info = push->info;
     uint64_t seen = info->base_cpu_ns + push->sampled_cpu_ns;
-    if (!threads->has_engine || !info->has_end || push->samples == 0 || info->end.cpu_ns <= seen ||
-        !threads->sink->ops->sample)
+    if (!threads->has_engine || !info->has_end || push->samples == 0 || info->end.cpu_ns <= seen)
         return LAM_OK;
     struct profile_sample closing = push->last;
     closing.at_ns = clamp(push, info->end.end_ns);
@@ -342,7 +346,10 @@ static int push_closing(struct thread_push *push)
                           : 0;
     closing.merged = 0;
     closing.flags = STREAM_SAMPLE_AT_RETURN | PROFILE_SAMPLE_CLOSING;
-    return threads->sink->ops->sample(threads->sink->ctx, &closing);
+    int rc = LAM_OK;
+    if (threads->sink->ops->sample)
+        rc = threads->sink->ops->sample(threads->sink->ctx, &closing);
+    return rc < 0 || !wants_paths(threads) ? rc : sample_queue_add(&threads->samples, &closing);
 }
 
 static int push_thread_end(const struct process_threads *threads, const struct thread_info *info)
@@ -499,6 +506,7 @@ static int push_events(struct process_threads *threads, size_t at)
     events->first_track = threads->first_track + threads->tracks;
     int rc = LAM_OK;
     bool is_time = events->file->header.measure == STREAM_MEASURE_TICKS;
+    events->samples = is_time && wants_paths(threads) ? &threads->samples : NULL;
     for (size_t i = 0; rc >= 0 && i < events->index.threads.count; i++) {
         const struct event_thread *thread = &events->index.threads.items[i];
         struct thread_info *info = thread_of(threads, thread->thread, thread->tid);
@@ -555,6 +563,8 @@ static int push_all(struct process_threads *threads, const struct stream_file *c
         rc = push_threads(threads, files[0]);
     for (size_t i = 0; rc >= 0 && i < threads->recorded.count; i++)
         rc = push_events(threads, i);
+    if (rc >= 0)
+        rc = sample_queue_push_rest(&threads->samples, threads->sink);
     return rc < 0 || !threads->recorded.count ? rc : push_ends(threads);
 }
 
@@ -571,6 +581,7 @@ int process_threads_push(struct process_threads *threads, const struct stream_fi
     array_free(&threads->threads);
     map_free(&threads->by_index);
     array_free(&threads->events);
+    sample_queue_free(&threads->samples);
     arena_free(&threads->names);
     return rc;
 }

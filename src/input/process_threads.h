@@ -68,6 +68,7 @@ struct process_threads {
     LAM_ARRAY(struct process_events) recorded; /* of the streams that have events */
     LAM_ARRAY(uint32_t) recorded_stream;
     LAM_ARRAY(struct thread_event) events;
+    struct sample_queue samples; /* when the sink wants to know in which intervals they were */
     struct arena names;
 };
 

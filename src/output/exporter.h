@@ -16,7 +16,12 @@
 typedef void (*export_note_fn)(void *ctx, const char *text);
 
 /* What formats that add up (folded, flamegraph, pprof) add up. */
-enum export_values { EXPORT_VALUES_AUTO, EXPORT_VALUES_INTERVALS, EXPORT_VALUES_SAMPLES };
+enum export_values {
+    EXPORT_VALUES_AUTO,
+    EXPORT_VALUES_INTERVALS,
+    EXPORT_VALUES_SAMPLES,
+    EXPORT_VALUES_MIXED, /* samples, below the intervals that they were in */
+};
 
 struct export_options {
     bool redacts;                  /* no arguments, no directories, no host, no command lines */

@@ -88,7 +88,18 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
     struct stack_totals *totals = ctx;
     bool counts = !(sample->flags & PROFILE_SAMPLE_CLOSING);
     totals->period_ns = sample->period_ns ? sample->period_ns : totals->period_ns;
+    if (totals->options.values == EXPORT_VALUES_MIXED)
+        return LAM_OK; /* it comes again, with its path */
     return add(totals, true, sample->process, sample->stack, counts, sample->cpu_ns);
+}
+
+static int on_sample_path(void *ctx, const struct profile_sample_path *in)
+{
+    struct stack_totals *totals = ctx;
+    uint32_t node;
+    int rc = mixed_stacks_node(&totals->mixed, &totals->frames, in->path, in->sample.stack, &node);
+    bool counts = !(in->sample.flags & PROFILE_SAMPLE_CLOSING);
+    return rc < 0 ? rc : add(totals, true, in->sample.process, node, counts, in->sample.cpu_ns);
 }
 
 static int on_instant(void *ctx, const struct profile_instant *instant)
@@ -116,6 +127,7 @@ static const struct profile_sink_ops totals_ops = {
     .interval = on_interval,
     .fold = on_fold,
     .sample = on_sample,
+    .sample_path = on_sample_path,
     .instant = on_instant,
 };
 
@@ -135,14 +147,35 @@ int stack_totals_open(struct stack_totals **totals, const struct export_options 
 struct profile_sink stack_totals_sink(struct stack_totals *totals)
 {
     return (struct profile_sink){
-        .ctx = totals, .ops = &totals_ops, .wants = {.order = PROFILE_ORDER_ANY, .paths = true}};
+        .ctx = totals,
+        .ops = &totals_ops,
+        .wants = {.order = PROFILE_ORDER_ANY,
+                  .paths = true,
+                  .sample_paths = totals->options.values == EXPORT_VALUES_MIXED}};
 }
 
 bool stack_totals_of_samples(const struct stack_totals *totals)
 {
     if (totals->options.values == EXPORT_VALUES_AUTO)
         return totals->intervals.count == 0;
-    return totals->options.values == EXPORT_VALUES_SAMPLES;
+    return totals->options.values != EXPORT_VALUES_INTERVALS;
+}
+
+struct stack_step stack_totals_step(const struct stack_totals *totals, uint32_t node)
+{
+    struct stack_step step = {0};
+    const struct mixed_node *mixed = mixed_stacks_get(&totals->mixed, node);
+    if (mixed)
+        step = (struct stack_step){.parent = mixed->parent, .frame = mixed->frame};
+    else if (totals->options.values != EXPORT_VALUES_MIXED && stack_totals_of_samples(totals)) {
+        if (node < totals->frames.stacks.count)
+            step = (struct stack_step){.parent = totals->frames.stacks.items[node].parent,
+                                       .frame = totals->frames.stacks.items[node].frame};
+    } else if (node < totals->paths.count) {
+        step = (struct stack_step){.parent = totals->paths.items[node].parent,
+                                   .label = totals->paths.items[node].label};
+    }
+    return step;
 }
 
 static int by_group_and_node(const void *left, const void *right)
@@ -166,7 +199,7 @@ const struct stack_total_list *stack_totals_rows(struct stack_totals *totals)
     bool of_samples = stack_totals_of_samples(totals);
     struct stack_total_list *rows = of_samples ? &totals->samples : &totals->intervals;
     struct stack_total_list *others = of_samples ? &totals->intervals : &totals->samples;
-    if (others->count)
+    if (others->count && totals->options.values != EXPORT_VALUES_MIXED)
         export_note(&totals->options, "this is about %s; %llu %s are left out (--of)",
                     of_samples ? "samples" : "intervals", (unsigned long long)count_of(others),
                     of_samples ? "intervals" : "samples");
@@ -183,6 +216,7 @@ void stack_totals_close(struct stack_totals **totals)
     export_labels_free(&(*totals)->labels);
     export_frames_free(&(*totals)->frames);
     array_free(&(*totals)->paths);
+    mixed_stacks_free(&(*totals)->mixed);
     map_free(&(*totals)->index);
     map_free(&(*totals)->sample_index);
     array_free(&(*totals)->intervals);

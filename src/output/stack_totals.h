@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "output/export_tables.h"
 #include "output/exporter.h"
+#include "output/mixed_stacks.h"
 
 struct stack_total {
     uint32_t group; /* the program's name, in group_names */
@@ -30,6 +31,7 @@ struct stack_totals {
     struct export_labels labels;
     struct export_frames frames;
     LAM_ARRAY(struct stack_path) paths;
+    struct mixed_stacks mixed;
     struct map index; /* (group, node) → row of list + 1; of intervals and of samples */
     struct map sample_index;
     struct stack_total_list intervals, samples;
@@ -43,6 +45,12 @@ struct stack_totals {
 int stack_totals_open(struct stack_totals **totals, const struct export_options *options,
                       struct lam_error *err);
 struct profile_sink stack_totals_sink(struct stack_totals *totals);
+
+/* The node around a node, and its name's label or frame (one is 0). */
+struct stack_step {
+    uint32_t parent, label, frame;
+};
+struct stack_step stack_totals_step(const struct stack_totals *totals, uint32_t node);
 
 /* After the push: whether the totals are of samples, and the rows, sorted by group and node. Notes what is left out. */
 bool stack_totals_of_samples(const struct stack_totals *totals);

@@ -32,18 +32,9 @@ int stack_tree_child(struct stack_tree *tree, uint32_t parent, uint32_t name, ui
 struct tree_builder {
     struct stack_tree *tree;
     struct stack_totals *totals;
-    bool of_samples;
     struct map known; /* path or stack → node, within one group */
     LAM_ARRAY(uint32_t) chain;
 };
-
-static uint32_t parent_of(const struct tree_builder *build, uint32_t node)
-{
-    const struct stack_totals *totals = build->totals;
-    if (build->of_samples)
-        return node < totals->frames.stacks.count ? totals->frames.stacks.items[node].parent : 0;
-    return node < totals->paths.count ? totals->paths.items[node].parent : 0;
-}
 
 static int add_name(struct tree_builder *build, struct profile_text text, uint32_t *node)
 {
@@ -56,13 +47,12 @@ static int add_name(struct tree_builder *build, struct profile_text text, uint32
 static int add_step(struct tree_builder *build, uint32_t step, uint32_t *node)
 {
     struct stack_totals *totals = build->totals;
-    if (!build->of_samples) {
-        uint32_t label = step < totals->paths.count ? totals->paths.items[step].label : 0;
-        return add_name(build, export_labels_get(&totals->labels, label)->text, node);
-    }
-    uint32_t frame = step < totals->frames.stacks.count ? totals->frames.stacks.items[step].frame : 0;
+    struct stack_step at = stack_totals_step(totals, step);
+    if (!at.frame)
+        return add_name(build, export_labels_get(&totals->labels, at.label)->text, node);
     uint32_t count;
-    const struct export_function *functions = export_frames_functions(&totals->frames, frame, &count);
+    const struct export_function *functions =
+        export_frames_functions(&totals->frames, at.frame, &count);
     int rc = functions ? LAM_OK : LAM_E_NOMEM;
     for (uint32_t i = count; rc == LAM_OK && i-- > 0;) {
         size_t size;
@@ -80,7 +70,7 @@ static int find_node(struct tree_builder *build, uint32_t root, uint32_t step, u
     while (step && !map_get(&build->known, step, &found)) {
         if (array_push(&build->chain, step) < 0)
             return LAM_E_NOMEM;
-        step = parent_of(build, step);
+        step = stack_totals_step(build->totals, step).parent;
     }
     *node = (uint32_t)found;
     int rc = LAM_OK;
@@ -122,7 +112,6 @@ int stack_tree_add(struct stack_tree *tree, struct stack_totals *totals, bool is
 {
     struct tree_builder build = {.tree = tree, .totals = totals};
     const struct stack_total_list *rows = stack_totals_rows(totals);
-    build.of_samples = stack_totals_of_samples(totals);
     int rc = make_root(tree);
     if (rc == LAM_OK)
         rc = add_totals(&build, rows, is_other);

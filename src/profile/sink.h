@@ -251,6 +251,14 @@ struct profile_instant {
     size_t argc;
 };
 
+/* A sample once more, with the innermost interval that its thread was in: for sinks that want it, after all samples of the process
+ * and among its intervals. In the order of time within a thread. */
+struct profile_sample_path {
+    struct profile_sample sample;
+    uint32_t track; /* that its thread ran; 0: none */
+    uint32_t path;  /* 0: it was in no interval */
+};
+
 /* Calls that were not stored one by one: how many, and how long they took together. */
 struct profile_fold {
     uint32_t process, thread, track;
@@ -269,8 +277,9 @@ enum profile_order {
 
 struct profile_wants {
     enum profile_order order;
-    bool args;  /* texts of arguments */
-    bool paths; /* profile_path, and path ids in events */
+    bool args;         /* texts of arguments */
+    bool paths;        /* profile_path, and path ids in events */
+    bool sample_paths; /* profile_sample_path; only with `paths` */
 };
 
 struct profile_session_end {
@@ -301,6 +310,7 @@ struct profile_sink_ops {
     int (*thread)(void *ctx, const struct profile_thread *thread);
     int (*thread_name)(void *ctx, const struct profile_thread_name *name);
     int (*sample)(void *ctx, const struct profile_sample *sample);
+    int (*sample_path)(void *ctx, const struct profile_sample_path *sample);
     int (*wait)(void *ctx, const struct profile_wait *wait);
     int (*track)(void *ctx, const struct profile_track *track);
     int (*label)(void *ctx, const struct profile_label *label);
