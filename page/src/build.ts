@@ -8,7 +8,7 @@ import { oneEach, packed, type Lanes } from "./lanes";
 import { makeRow, type Row } from "./lod";
 import type { Model } from "./model";
 import { BandColors, Raster } from "./raster";
-import type { State } from "./state";
+import { lanesOf, type State } from "./state";
 import { Strips } from "./strips";
 import { inks } from "./theme";
 import { RULER, TimeChart } from "./timechart";
@@ -52,9 +52,13 @@ export class Build extends TimeChart {
     return this.build;
   }
 
+  private get packed(): boolean {
+    return lanesOf(this.state.view, this.units.length) === "packed";
+  }
+
   refresh(): void {
     const { model } = this;
-    if (this.state.view.lanes === "packed") {
+    if (this.packed) {
       const found = packed(this.units.map((i) => model.units[i].start), this.units.map((i) => model.units[i].end));
       this.lanes = { lane: new Int32Array(model.units.length).fill(-1), count: found.count };
       this.units.forEach((unit, i) => (this.lanes.lane[unit] = found.lane[i]));
@@ -142,7 +146,7 @@ export class Build extends TimeChart {
       ctx.lineWidth = 1.5;
       ctx.strokeRect(a + 0.5, y - 0.5, Math.max(2, b - a - 1), BAR + 1);
     }
-    if (this.state.view.lanes === "packed") {
+    if (this.packed) {
       pane.font(11, 500);
       const label = pane.fit(visible(name), b - a - 8);
       if (label) this.textOnBar(label, a + 4, y + BAR / 2 + 0.5);
@@ -213,7 +217,7 @@ export class Build extends TimeChart {
     const { back, text, muted } = inks();
     ctx.fillStyle = `rgb(${back.r},${back.g},${back.b})`;
     ctx.fillRect(0, RULER, this.gutter, pane.height);
-    if (this.state.view.lanes === "packed") return;
+    if (this.packed) return;
     ctx.textAlign = "left";
     pane.font(12);
     for (const unit of this.visibleLanes()) {
@@ -228,7 +232,7 @@ export class Build extends TimeChart {
   private unitAt(x: number, y: number): number {
     const lane = Math.floor((y - RULER - 2 + this.scrolled) / LANE);
     const inLane = y < RULER ? [] : (this.byLane[lane] ?? []);
-    if (this.state.view.lanes === "units") return inLane[0] ?? -1;
+    if (!this.packed) return inLane[0] ?? -1;
     return inLane.find((u) => this.x(this.model.units[u].start) - 1 <= x && this.x(this.model.units[u].end) + 1 >= x) ?? -1;
   }
 

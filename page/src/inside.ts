@@ -1,16 +1,15 @@
 // Inside the compiler over time: a row a thread, a band a span.
 import { TimeAxis } from "./axis";
-import type { Rgb } from "./color";
+import { inkOn, type Rgb } from "./color";
 import { count, duration, moment, percent, plural, visible } from "./format";
 import { insideRows, rowAt, type InsideRows } from "./inside_rows";
 import { firstEndingAfter, firstStartingFrom, makeRow, NOTHING, type Row } from "./lod";
 import type { Model } from "./model";
 import { BandColors, Raster } from "./raster";
-import type { State, View } from "./state";
+import { orderOf, type State, type View } from "./state";
 import { inks } from "./theme";
 import { RULER, TimeChart } from "./timechart";
 import { hideTip, showTip, type TipLine } from "./tooltip";
-import { inkOn } from "./color";
 
 const HEIGHTS = { small: 6, large: 17 };
 
@@ -42,7 +41,7 @@ export class Inside extends TimeChart {
       () => Math.min(innerHeight * 0.72, 1400),
       "inside",
     );
-    this.rows = insideRows(model, null, HEIGHTS.small);
+    this.rows = insideRows(model, [], HEIGHTS.small);
     this.follow(build);
     this.follow(perUnit);
     this.refresh();
@@ -54,11 +53,18 @@ export class Inside extends TimeChart {
 
   refresh(): void {
     const { view } = this.state;
-    const units = view.units.length ? view.units.map((row) => this.model.unitOfRow.get(row)).filter((u) => u !== undefined) : null;
-    units?.sort((a, b) => a - b);
-    this.rows = insideRows(this.model, units, HEIGHTS[view.rows]);
+    const { model } = this;
+    const units = view.units.length ? view.units.map((row) => model.unitOfRow.get(row)).filter((u) => u !== undefined) : model.units.map((_, i) => i);
+    units.sort(orderOf(view, model.unitTable.rows) === "start" ? (a, b) => a - b : (a, b) => this.cpu(b) - this.cpu(a) || a - b);
+    this.rows = insideRows(model, units, HEIGHTS[view.rows]);
     this.cursor = Math.min(this.cursor, this.rows.thread.length - 1);
     this.layout(this.rows.total);
+  }
+
+  // What is no unit comes last either way.
+  private cpu(unit: number): number {
+    const { row } = this.model.units[unit];
+    return row < 0 ? -1 : (this.model.unitTable.number("cpu_s", row) ?? 0);
   }
 
   scrollToThread(t: number): void {

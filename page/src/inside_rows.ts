@@ -12,8 +12,7 @@ export interface InsideRows {
 
 export const GAP = 4; // between units
 
-export function insideRows(model: Model, units: number[] | null, height: number): InsideRows {
-  const order = units ?? model.units.map((_, i) => i);
+export function insideRows(model: Model, order: number[], height: number): InsideRows {
   let rows = 0;
   for (const u of order) rows += model.units[u].threads.length;
   const out: InsideRows = {
@@ -32,7 +31,6 @@ export function insideRows(model: Model, units: number[] | null, height: number)
       row++;
       top += height;
     });
-    // A unit's name needs its line, however thin the rows are.
     top += GAP;
   }
   out.total = top;

@@ -17,7 +17,7 @@ import { Machine } from "./machine";
 import type { Model } from "./model";
 import { Phases } from "./phases";
 import { Shelf } from "./shelf";
-import { State, type View } from "./state";
+import { lanesOf, orderOf, State, type View } from "./state";
 import { coverageLine } from "./coverage";
 import { buildTable, threadTable } from "./tables";
 import { describeSelection } from "./summary";
@@ -179,7 +179,8 @@ export class Page {
     const machine = new Machine(model, state, this.build);
     keys.watch(lanes.pane.canvas, () => this.build);
     keys.watch(machine.pane.canvas, () => this.build);
-    const which = choice("Lanes", [["units", "a lane a unit"], ["packed", "packed"]], () => state.view.lanes, (value) => state.set({ lanes: value }));
+    const units = model.unitTable.rows;
+    const which = choice("Lanes", [["units", "a lane a unit"], ["packed", "packed"]], () => lanesOf(state.view, units), (value) => state.set({ lanes: value }));
     const legend = el("p", { class: "legend" });
     const used = new Set(Array.from(model.spans.phase, (p) => model.segmentOf[p]));
     for (const segment of model.segments.filter((_, i) => used.has(i))) {
@@ -216,6 +217,7 @@ export class Page {
     keys.watch(inside.pane.canvas, () => this.axisInUse(), true);
     const time = choice("Time", [["build", "build time"], ["unit", "unit time"]], () => state.view.time, (value) => state.set({ time: value }));
     const rows = choice("Rows", [["small", "thin rows"], ["large", "tall rows"]], () => state.view.rows, (value) => state.set({ rows: value }));
+    const order = choice("Order", [["start", "first to start"], ["cpu", "most CPU first"]], () => orderOf(state.view, model.unitTable.rows), (value) => state.set({ order: value }));
     const said = el("p", { class: "scope merged", "aria-live": "off" });
     inside.onDrawn = (shown) => {
       const merged = shown.merged > 0
@@ -224,11 +226,12 @@ export class Page {
       said.textContent = `${plural(shown.allRows, "thread")}, ${count(shown.rows)} of them in view with ${plural(shown.spans, "span")}. ${merged} ${coverageLine(model)}`;
     };
     const table = foldedTable("Table of threads", () => threadTable(model, state.view));
-    this.section("inside", "Inside the compiler", el("div", { class: "tools" }, time, rows, this.axisTools(() => this.axisInUse())), new Legend(model, state).root, said, inside.scroller,
+    this.section("inside", "Inside the compiler", el("div", { class: "tools" }, time, order, rows, this.axisTools(() => this.axisInUse())), new Legend(model, state).root, said, inside.scroller,
       el("p", { class: "note" }, "A row is a thread, a band a stretch of samples in one phase. Drag or A and D to move, Ctrl and wheel or W and S to zoom, F to fit, Shift and drag to select a stretch of time, click a name to select its unit."),
       table);
-    this.on(["units", "rows"], () => {
+    this.on(["units", "rows", "order"], () => {
       rows.refresh();
+      order.refresh();
       inside.refresh();
       table.dispatchEvent(new Event("refresh"));
     });

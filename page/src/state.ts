@@ -9,7 +9,8 @@ export interface View {
   build: [number, number] | null; // what the build's axis shows; null: all
   unitAxis: [number, number] | null;
   time: "build" | "unit";
-  lanes: "units" | "packed";
+  lanes: "auto" | "units" | "packed";
+  order: "auto" | "start" | "cpu"; // of units in the chart of threads
   rows: "small" | "large";
   flame: "down" | "up" | "phase";
   root: string; // path of frames into the flame graph
@@ -23,9 +24,15 @@ export interface View {
 }
 
 export const EMPTY: View = {
-  recording: 0, units: [], thread: -1, phase: "", range: null, build: null, unitAxis: null, time: "build", lanes: "units", rows: "small",
+  recording: 0, units: [], thread: -1, phase: "", range: null, build: null, unitAxis: null, time: "build", lanes: "auto", order: "auto", rows: "small",
   flame: "down", root: "", find: "", frames: "", sort: "-cpu_s", filter: "", columns: "main", question: "", at: "",
 };
+
+const MANY = 60; // units: more do not fit a window a lane each, and the first to start say least
+
+// What "auto" means for as many units.
+export const lanesOf = (view: View, units: number): "units" | "packed" => (view.lanes === "auto" ? (units > MANY ? "packed" : "units") : view.lanes);
+export const orderOf = (view: View, units: number): "start" | "cpu" => (view.order === "auto" ? (units > MANY ? "cpu" : "start") : view.order);
 
 // Six digits behind the point: what the axis can be zoomed to and a person can compare.
 const trim = (n: number): string => String(Math.round(n * 1e6) / 1e6);
@@ -72,7 +79,7 @@ export function toFragment(view: View): string {
 }
 
 const CHOICES: Partial<Record<keyof View, string[]>> = {
-  time: ["build", "unit"], lanes: ["units", "packed"], rows: ["small", "large"], flame: ["down", "up", "phase"], columns: ["main", "all"],
+  time: ["build", "unit"], lanes: ["auto", "units", "packed"], order: ["auto", "start", "cpu"], rows: ["small", "large"], flame: ["down", "up", "phase"], columns: ["main", "all"],
 };
 
 export function fromFragment(fragment: string): View {
