@@ -17,6 +17,10 @@ export function about(model: Model): HTMLElement {
   if (unsampled) box.append(unsampled);
   box.append(el("h4", {}, "The recording"), facts(model.session, header.meanings?.["sessions"] ?? header.meanings?.["session"]));
   box.append(el("h4", {}, "Coverage, each figure"), facts(model.coverage, header.meanings?.["coverage"]));
+  for (const [key, title] of [["machine", "The machine"], ["cargo", "What cargo says"], ["replay", "The replayed schedule"]] as const) {
+    const value = header[key];
+    if (typeof value === "object" && value !== null) box.append(el("h4", {}, title), facts(value as Record<string, Json>, header.meanings?.[key] ?? header.meanings?.[`${key}s`]));
+  }
   const rounding = [...(header.rounding ?? [])];
   rounding.push("Where several spans share a pixel it has the colour of the phase that held most of its time; a pixel that is covered by less than half is paler.");
   if (header.redacted) rounding.unshift("Arguments, paths and the host's name were left out.");

@@ -1,4 +1,5 @@
 // Named questions, answered in place from what the page holds.
+import type { Json } from "./decode";
 import { cell, figure, type Cell } from "./dom";
 import { bytes, count, duration, percent, seconds, visible } from "./format";
 import type { Model } from "./model";
@@ -133,7 +134,6 @@ function macros(model: Model): Reply {
 
 function rebuilt(model: Model): Reply {
   const table = model.unitTable;
-  if (!table.has("reason")) return words("The recording does not say why its units were built.");
   const reasons = new Map<string, number[]>();
   for (let row = 0; row < table.rows; row++) {
     const reason = table.text("reason", row);
@@ -142,10 +142,12 @@ function rebuilt(model: Model): Reply {
     if (list) list.push(row);
     else reasons.set(reason, [row]);
   }
-  if (reasons.size === 0) return words("The recording does not say why its units were built.");
+  const cargo = model.data.header["cargo"] as Record<string, Json> | undefined;
+  const fresh = typeof cargo?.["fresh"] === "number" ? ` ${count(cargo["fresh"])} units had nothing to do.` : "";
+  if (reasons.size === 0) return words(`The recording does not say why its units were built.${fresh}`);
   const order = [...reasons].sort((a, b) => b[1].length - a[1].length);
   return {
-    words: `Most often: ${visible(order[0][0])}.`,
+    words: `Most often: ${visible(order[0][0])}.${fresh}`,
     heads: [cell("reason"), figure("units"), cell("first of them")],
     rows: order.slice(0, SHOWN).map(([reason, rows]) => [cell(visible(reason)), figure(count(rows.length)), cell(visible(table.text("unit", rows[0]) ?? ""))]),
     units: order.slice(0, SHOWN).map(([, rows]) => rows[0]),
@@ -190,12 +192,45 @@ function memory(model: Model, view: View): Reply {
   };
 }
 
+function whatIf(model: Model): Reply {
+  const table = model.table("what_if");
+  const replay = model.data.header["replay"] as Record<string, Json> | undefined;
+  if (table.rows === 0 || typeof replay?.["replayed_s"] !== "number") return words("The recording's schedule was not replayed.");
+  const order = Array.from({ length: table.rows }, (_, row) => row).sort((a, b) => (table.number("saved_s", b) ?? 0) - (table.number("saved_s", a) ?? 0));
+  const error = typeof replay["error"] === "number" ? ` The replay as it was is ${percent(Math.abs(replay["error"]))} ${replay["error"] < 0 ? "shorter" : "longer"} than the build: so far the answers can be believed.` : "";
+  return {
+    words: `Most is saved by: ${visible(table.text("change", order[0]) ?? "")}, ${duration(table.number("saved_s", order[0]))} of ${duration(replay["replayed_s"])}.${error}`,
+    heads: [cell("change"), figure("the build would take, s"), figure("saved s")],
+    rows: order.map((row) => [cell(visible(table.text("change", row) ?? "")), figure(seconds(table.number("wall_s", row))), figure(seconds(table.number("saved_s", row)))]),
+    units: order.map(() => -1),
+  };
+}
+
+function idle(model: Model): Reply {
+  const table = model.table("idle_stretches");
+  if (table.rows === 0) return words("No stretch was found in which cores were idle and the same units ran.");
+  const order = Array.from({ length: table.rows }, (_, row) => row).sort((a, b) => (table.number("idle_core_s", b) ?? 0) - (table.number("idle_core_s", a) ?? 0)).slice(0, SHOWN);
+  const name = (row: number): string => visible(table.text("unit", row) ?? "none");
+  const pids = model.unitTable.numbers("pid");
+  return {
+    words: `Most idle: ${duration(table.number("idle_core_s", order[0]))} of cores from ${seconds(table.number("start_s", order[0]), 1)} s to ${seconds(table.number("end_s", order[0]), 1)} s, while ${name(order[0])} ran.`,
+    heads: [cell("unit that ran, or ended it"), figure("from s"), figure("to s"), figure("idle core seconds"), figure("could not begin"), cell("the next one")],
+    rows: order.map((row) => [
+      cell(name(row)), figure(seconds(table.number("start_s", row))), figure(seconds(table.number("end_s", row))), figure(seconds(table.number("idle_core_s", row))),
+      figure(table.number("blocked", row) === null ? "–" : count(table.number("blocked", row)!)), cell(visible(table.text("next", row) ?? "")),
+    ]),
+    units: order.map((row) => model.units.find((u) => u.row >= 0 && u.name === table.text("unit", row) && pids[u.row] === table.number("pid", row))?.row ?? -1),
+  };
+}
+
 export const QUESTIONS: Question[] = [
   { id: "backend", asks: "What was the back end doing?", reply: backEnd },
   { id: "last-cgu", asks: "Which codegen unit did everything wait for?", reply: waitedFor },
   { id: "checked", asks: "When did each crate stop checking and start emitting?", reply: checkedAndEmitted },
   { id: "macros", asks: "Which macro crate cost most?", reply: macros },
   { id: "reasons", asks: "What was a rebuild caused by?", reply: rebuilt },
+  { id: "what-if", asks: "What would make it faster?", reply: whatIf },
+  { id: "idle", asks: "When were cores idle, and for whom?", reply: idle },
   { id: "waits", asks: "What did threads wait for?", reply: waits },
   { id: "memory", asks: "Which unit needed most memory?", reply: memory },
 ];

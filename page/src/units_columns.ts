@@ -14,13 +14,13 @@ export interface Column {
   shown(row: number): string;
 }
 
-const MAIN = new Set(["unit", "kind", "start_s", "wall_s", "cpu_s", "run_s", "core_wait_s", "blocked_s", "max_rss_bytes", "rmeta_s", "unblocked", "slack_s", "top"]);
+const MAIN = new Set(["unit", "kind", "start_s", "wall_s", "cpu_s", "run_s", "core_wait_s", "blocked_s", "max_rss_bytes", "rmeta_s", "unblocked", "slack_s", "share_s", "reason", "top"]);
 const BARS = new Set(["wall_s", "cpu_s", "run_s", "core_wait_s", "blocked_s", "max_rss_bytes"]);
-const HIDDEN = new Set(["process"]);
+const HIDDEN = new Set(["process", "inside_pid", "unblocked_by_pid"]);
 
 const TITLES: Record<string, string> = {
   start_s: "start s", wall_s: "wall s", cpu_s: "CPU s", run_s: "running s", core_wait_s: "for a core s", blocked_s: "blocked s", max_rss_bytes: "peak memory",
-  rmeta_s: "metadata s", slack_s: "slack s",
+  rmeta_s: "metadata s", slack_s: "slack s", share_s: "of the wall s",
 };
 
 function formatter(key: string, unit: string | undefined): (value: Json) => string {
