@@ -50,7 +50,8 @@ static inline const void *call_previous(const void *call)
 static inline const void *call_function(const void *call, bool *is_lua)
 {
     const void *value = read_pointer(call, 0);
-    uint8_t tag = (uint8_t)read_word(value, VALUE_TAG);
+    /* One byte: it has just been written as one, and a wider read would wait for that. */
+    uint8_t tag = ((const uint8_t *)value)[VALUE_TAG];
     const void *closure = read_pointer(value, 0);
     *is_lua = tag == TAG_LUA;
     if (tag == TAG_LUA || tag == TAG_C)

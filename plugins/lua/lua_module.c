@@ -205,8 +205,10 @@ static void hide_global(lua_State *L, lua_Debug *ar)
         else
             lua_sethook(L, NULL, 0, 0);
     }
-    if (universe)
-        universe_event(L, ar);
+    /* What that call would have been told, but for this hook. */
+    lua_Hook hook = lua_gethook(L);
+    if (hook && hook != hide_global)
+        hook(L, ar);
 }
 
 int luaopen_lamella(lua_State *L)
@@ -228,6 +230,6 @@ int luaopen_lamella(lua_State *L)
     if (out && *out)
         begin(L, look_every(getenv("LAMELLA_LUA")));
     if (leaves_global)
-        lua_sethook(L, hide_global, LUA_MASKCALL | LUA_MASKRET, 0);
+        lua_sethook(L, hide_global, LUA_MASKCALL, 0);
     return 1;
 }

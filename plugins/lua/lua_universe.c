@@ -28,6 +28,9 @@ static struct universe *universes;
 static pthread_mutex_t universes_lock = PTHREAD_MUTEX_INITIALIZER;
 static const char registry_key;
 
+static void call_event(lua_State *L, lua_Debug *ar);
+static void other_event(lua_State *L, lua_Debug *ar);
+
 static uint32_t recorder_now(void)
 {
     return __atomic_load_n(&lam_on, __ATOMIC_RELAXED);
@@ -42,7 +45,7 @@ static inline void pop(struct routine *routine)
         lam_call_exit(LAM_DEFAULT, (struct lam_label){label});
 }
 
-static bool grow(struct routine *routine, size_t more)
+static __attribute__((noinline)) bool grow(struct routine *routine, size_t more)
 {
     size_t used = (size_t)(routine->top - routine->frames) + 1;
     size_t size = routine->end ? (size_t)(routine->end - routine->frames) : FIRST_FRAMES / 2;
@@ -267,12 +270,14 @@ void routine_hook(struct universe *universe, struct routine *routine, lua_State 
         mask |= routine->inner_mask;
         count = count ? count : routine->inner_count;
     }
-    lua_sethook(L, universe_event, mask, count);
+    lua_sethook(L, universe->count || (routine && routine->inner) ? other_event : call_event, mask,
+                count);
 }
 
 bool universe_hooks(lua_State *L)
 {
-    return lua_gethook(L) == universe_event;
+    lua_Hook hook = lua_gethook(L);
+    return hook == call_event || hook == other_event;
 }
 
 static void unhook(const struct routine *routine, lua_State *L)
@@ -321,7 +326,7 @@ static void left(struct routine *from, struct routine *to, const lua_Debug *ar)
 }
 
 /* Something happens in L, which did not run until now. Returns false when it is not to be recorded. */
-static bool arrive(lua_State *L, lua_Debug *ar)
+static __attribute__((noinline)) bool arrive(lua_State *L, lua_Debug *ar)
 {
     struct universe *universe = universe_of(L);
     struct routine *routine = universe ? routine_of(universe, L) : NULL;
@@ -388,7 +393,8 @@ static void hook_resumed(struct universe *universe, lua_State *L, lua_Debug *ar,
 }
 
 /* A call of what is not an ordinary function. */
-static void special(struct routine *routine, lua_State *L, lua_Debug *ar, uint32_t flags)
+static __attribute__((noinline)) void special(struct routine *routine, lua_State *L, lua_Debug *ar,
+                                              uint32_t flags)
 {
     if (flags & FUNCTION_RESUMES && routine->universe->has_older)
         hook_resumed(routine->universe, L, ar, flags);
@@ -398,7 +404,7 @@ static void special(struct routine *routine, lua_State *L, lua_Debug *ar, uint32
 }
 
 /* Takes off what errors have left, so that the call `outer` is on top. */
-static void unwind(struct routine *routine, lua_State *L, const void *outer)
+static __attribute__((noinline)) void unwind(struct routine *routine, lua_State *L, const void *outer)
 {
     struct shadow *frame = find_shadow(routine, outer);
     if (frame)
@@ -407,7 +413,8 @@ static void unwind(struct routine *routine, lua_State *L, const void *outer)
         routine->frames->call = outer;
 }
 
-static inline void on_call(struct routine *routine, lua_State *L, lua_Debug *ar)
+static inline __attribute__((always_inline)) void on_call(struct routine *routine, lua_State *L,
+                                                          lua_Debug *ar)
 {
     struct functions *functions = &routine->universe->functions;
     const void *outer;
@@ -443,7 +450,8 @@ static inline void on_return(struct routine *routine, const lua_Debug *ar)
     }
 }
 
-static void on_tail_call(struct routine *routine, lua_State *L, lua_Debug *ar)
+static __attribute__((noinline)) void on_tail_call(struct routine *routine, lua_State *L,
+                                                   lua_Debug *ar)
 {
     struct shadow *frame = find_shadow(routine, ar->i_ci);
     if (frame)
@@ -459,26 +467,41 @@ static void call_inner(const struct routine *routine, lua_State *L, lua_Debug *a
         routine->inner(L, ar);
 }
 
-void universe_event(lua_State *L, lua_Debug *ar)
+static inline bool is_here(lua_State *L)
 {
     /* acquire: pairs with the release in universe_stop(), so that a routine that is gone is not taken for valid. */
-    if (__builtin_expect(running.L != L || running.generation != recorder_now() ||
-                             running.epoch != __atomic_load_n(&epoch, __ATOMIC_ACQUIRE),
-                         0) &&
-        !arrive(L, ar))
+    return __builtin_expect(running.L == L && running.generation == recorder_now() &&
+                                running.epoch == __atomic_load_n(&epoch, __ATOMIC_ACQUIRE),
+                            1);
+}
+
+static inline void on_any_call(lua_State *L, lua_Debug *ar)
+{
+    if (ar->event == LUA_HOOKCALL)
+        on_call(running.routine, L, ar);
+    else if (ar->event == LUA_HOOKRET)
+        on_return(running.routine, ar);
+    else if (ar->event == LUA_HOOKTAILCALL)
+        on_tail_call(running.routine, L, ar);
+}
+
+/* The usual one: every call, and no hook of the script's. */
+static void call_event(lua_State *L, lua_Debug *ar)
+{
+    if (is_here(L) || arrive(L, ar))
+        on_any_call(L, ar);
+}
+
+static void other_event(lua_State *L, lua_Debug *ar)
+{
+    if (!is_here(L) && !arrive(L, ar))
         return;
     struct routine *routine = running.routine;
-    if (__builtin_expect(routine->universe->count != 0, 0)) {
-        if (ar->event == LUA_HOOKCOUNT)
-            align(routine, L, 0);
-    } else if (ar->event == LUA_HOOKCALL) {
-        on_call(routine, L, ar);
-    } else if (ar->event == LUA_HOOKRET) {
-        on_return(routine, ar);
-    } else if (ar->event == LUA_HOOKTAILCALL) {
-        on_tail_call(routine, L, ar);
-    }
-    if (__builtin_expect(routine->inner != NULL, 0))
+    if (!routine->universe->count)
+        on_any_call(L, ar);
+    else if (ar->event == LUA_HOOKCOUNT)
+        align(routine, L, 0);
+    if (routine->inner)
         call_inner(routine, L, ar);
 }
 

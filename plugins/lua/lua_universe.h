@@ -70,7 +70,6 @@ struct routine *routine_of(struct universe *universe, lua_State *L);
 struct routine *routine_for(struct universe *universe, lua_State *L);
 /* Sets our hook on L, on top of the one that routine->inner names. */
 void routine_hook(struct universe *universe, struct routine *routine, lua_State *L);
-bool universe_hooks(lua_State *L);                /* is ours set there? */
-void universe_event(lua_State *L, lua_Debug *ar); /* the hook */
+bool universe_hooks(lua_State *L); /* is ours set there? */
 
 #endif

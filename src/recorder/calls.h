@@ -5,6 +5,9 @@
 #ifndef LAMELLA_RECORDER_CALLS_H
 #define LAMELLA_RECORDER_CALLS_H
 
+#include <assert.h>
+#include <stddef.h>
+
 #include "recorder/slots.h"
 
 enum {
@@ -28,6 +31,9 @@ struct frame {
     uint8_t is_picked;
     uint8_t fold_count;
 };
+static_assert(offsetof(struct frame, mode) % 4 == 0 &&
+                  offsetof(struct frame, fold_count) == offsetof(struct frame, mode) + 3,
+              "these four are written at once");
 
 struct fold {
     uint32_t label;
