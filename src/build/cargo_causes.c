@@ -100,8 +100,8 @@ static int compare_place(const struct fingerprint *a, const struct fingerprint *
     return by ? by : strcmp(a->unit, b->unit);
 }
 
-static const struct fingerprint *find_same(const struct fingerprints *list,
-                                           const struct fingerprint *item)
+static const struct fingerprint *find_exactly(const struct fingerprints *list,
+                                              const struct fingerprint *item)
 {
     size_t low = 0, high = list->items.count;
     while (low < high) {
@@ -115,6 +115,16 @@ static const struct fingerprint *find_same(const struct fingerprints *list,
             high = middle;
     }
     return NULL;
+}
+
+/* Notes of a unit that never was built whole do not say what they are of. */
+static const struct fingerprint *find_same(const struct fingerprints *list,
+                                           const struct fingerprint *item)
+{
+    const struct fingerprint *found = find_exactly(list, item);
+    struct fingerprint unfinished = *item;
+    unfinished.unit = "";
+    return found ? found : find_exactly(list, &unfinished);
 }
 
 static bool was_built(const struct fingerprint *before, const struct fingerprint *after)

@@ -108,9 +108,13 @@ static int read_unit_dir(struct fingerprints *list, const char *place, const cha
     if (!scan.dir || !scan.package || !scan.hash)
         return LAM_E_NOMEM;
     int rc = dir_list(scan.dir, &entries, NULL);
+    size_t count = list->items.count;
     for (size_t i = 0; rc >= 0 && i < entries.count; i++)
         if (text_ends_with(entries.items[i].name, ".json"))
             rc = add_unit(&scan, entries.items[i].name);
+    /* Begun once, and never finished. */
+    if (rc >= 0 && entries.count > 0 && list->items.count == count)
+        rc = add_unit(&scan, ".json");
     dir_entries_free(&entries);
     return rc == LAM_E_NOMEM ? rc : LAM_OK;
 }

@@ -13,7 +13,7 @@ struct fingerprint { /* one unit; texts in the arena */
     const char *place; /* directory below the target directory: "debug", "x86_64-unknown-linux-gnu/release" */
     const char *package; /* name */
     const char *hash;    /* 16 digits: those of the unit's file names */
-    const char *unit; /* "lib-serde", "build-script-build-script-build", "run-build-script-…" */
+    const char *unit; /* "lib-serde", "build-script-build-script-build", "run-build-script-…"; "" when it never was built whole */
     const char *json; /* what it was built with; "" when it never was built whole */
     size_t json_bytes;
     uint64_t value;        /* its own, by which those that depend on it name it; 0: unfinished */

@@ -39,6 +39,7 @@ struct log_reader {
     struct arena scratch;     /* of one line */
     const char *name;
     size_t line_number;
+    bool has_zero; /* the run's start is that of its clock */
 };
 
 /* ---- a line's members ---- */
@@ -392,20 +393,27 @@ static int begin_run(struct log_reader *reader, const char *run_id)
         return LAM_E_NOMEM;
     reader->run = &array_last(reader->runs);
     reader->run->source = CARGO_FROM_LOG;
+    reader->has_zero = false;
     reader->run->run_id = run_id ? arena_strdup(&reader->run->arena, run_id) : NULL;
     return LAM_OK;
 }
 
-static void note_zero(struct cargo_record *run, const struct line *line)
+static void note_zero(struct log_reader *reader, const struct line *line)
 {
+    struct cargo_record *run = reader->run;
     int64_t at_ns;
-    if (!(fabs(line->elapsed) < 1e9))
+    if (!(fabs(line->elapsed) < 1e9)) {
+        /* The first line names no time since the start: it is a few milliseconds after it. */
+        if (!run->has_started_at && line->timestamp)
+            run->has_started_at =
+                cargo_time_parse(line->timestamp, strlen(line->timestamp), &run->started_at_unix_ns);
         return;
+    }
     if (isnan(run->duration_s) || line->elapsed > run->duration_s)
         run->duration_s = line->elapsed;
-    if (!run->has_started_at && line->timestamp &&
+    if (!reader->has_zero && line->timestamp &&
         cargo_time_parse(line->timestamp, strlen(line->timestamp), &at_ns)) {
-        run->has_started_at = true;
+        reader->has_zero = run->has_started_at = true;
         run->started_at_unix_ns = at_ns - (int64_t)(line->elapsed * 1e9);
     }
 }
@@ -415,7 +423,7 @@ static int use_line(struct log_reader *reader, const struct line *line)
     struct cargo_record *run = reader->run;
     if (!line->reason)
         return LAM_OK;
-    note_zero(run, line);
+    note_zero(reader, line);
     if (strcmp(line->reason, "build-started") == 0)
         note_start(run, line);
     else if (strcmp(line->reason, "unit-registered") == 0)

@@ -85,9 +85,10 @@ static int read_records(struct report *report, const char *log_path, const char 
         say_damage(&log);
     if (page_rc == LAM_OK)
         say_damage(&page);
-    if (log_rc == LAM_OK && page_rc == LAM_OK)
+    bool prefers_log = log_rc == LAM_OK && (log.units.count > 0 || page_rc < 0);
+    if (prefers_log && page_rc == LAM_OK)
         merge(&log, &page);
-    if (rc >= 0 && log_rc == LAM_OK)
+    if (rc >= 0 && prefers_log)
         rc = report_take_cargo(report, &log);
     else if (rc >= 0 && page_rc == LAM_OK)
         rc = report_take_cargo(report, &page);

@@ -1,0 +1,215 @@
+"""`lamella record -- cargo …`: cargo's own record is kept with the recording, belongs to that build, and is joined to its units."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from record_lib import LAMELLA, Skip, check, complete, equal, main, record, start, wait_for
+
+PACKAGES = {
+    # name: (manifest's rest, {file: text})
+    "util": ("", {"src/lib.rs": "pub fn u() -> u32 { 1 }\n"}),
+    "util2": ("", {"src/lib.rs": "pub fn u() -> u32 { 2 }\n"}),
+    "core": ('[features]\nextra = []\n"x+y" = []\n[dependencies]\nutil = { path = "../util" }\n',
+             {"src/lib.rs": "pub fn f() -> u32 { util::u() }\n"}),
+    "mac": ('[lib]\nproc-macro = true\n[dependencies]\ncore-lib = { path = "../core", features = ["extra"] }\n',
+            {"src/lib.rs": "use proc_macro::TokenStream;\n#[proc_macro] pub fn n(_: TokenStream) -> TokenStream "
+                           "{ core_lib::f().to_string().parse().unwrap() }\n"}),
+    "app": ('build = "build.rs"\n[dependencies]\ncore-lib = { path = "../core", features = ["x+y"] }\nmac = { path = "../mac" }\n'
+            'other-util = { package = "util", path = "../util2" }\n',
+            {"src/main.rs": 'fn main() { println!("{} {} {}", core_lib::f(), mac::n!(), other_util::u()); }\n',
+             "build.rs": 'fn main() { println!("cargo:rerun-if-env-changed=MODE"); }\n'}),
+}
+WORKSPACE = """[workspace]
+resolver = "2"
+members = ["app", "core", "mac"]
+exclude = ["util", "util2"]
+[profile.quick]
+inherits = "dev"
+debug = false
+[profile.dev.package.core-lib]
+opt-level = 1
+"""
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def workspace(place="ws"):
+    if not shutil.which("cargo") or not shutil.which("rustc"):
+        raise Skip("no cargo")
+    write(f"{place}/Cargo.toml", WORKSPACE)
+    for name, (rest, files) in PACKAGES.items():
+        package = {"core": "core-lib", "util2": "util"}.get(name, name)
+        version = "2.0.0" if name == "util2" else "1.0.0"
+        extra, tables = (rest.split("\n", 1) if rest.startswith("build") else ("", rest))
+        write(f"{place}/{name}/Cargo.toml", f'[package]\nname = "{package}"\nversion = "{version}"\nedition = "2021"\n{extra}\n{tables}')
+        for path, text in files.items():
+            write(f"{place}/{name}/{path}", text)
+    return os.path.abspath(place)
+
+
+def build(*words, out, cwd="ws", options=("--rate", "499"), code=0, **env):
+    cargo_home = os.environ.get("CARGO_HOME") or os.path.expanduser("~/.cargo")
+    done = record("cargo", *words, out=os.path.abspath(out), options=options, cwd=cwd, timeout=240,
+                  env={**os.environ, "CARGO_NET_OFFLINE": "true", "CARGO_HOME": cargo_home, **env})
+    equal(done.returncode, code, f"cargo {' '.join(words)}: {done.stderr.decode()}")
+    return done
+
+
+def report(out, text=False):
+    done = subprocess.run([LAMELLA, "report", *([] if text else ["--format", "json"]), out], capture_output=True, timeout=60, check=False)
+    equal(done.returncode, 0, done.stderr.decode())
+    return (done.stdout.decode(), done.stderr.decode()) if text else json.loads(done.stdout)
+
+
+def attached(out):
+    kinds = {a["kind"] for a in complete(out).get("attachments", [])}
+    for attachment in complete(out).get("attachments", []):
+        check(os.path.exists(os.path.join(out, attachment["file"])), attachment)
+    return kinds
+
+
+def rustc_units(seen):
+    return [u for u in seen["units"] if u["kind"] == "rustc"]
+
+
+def test_build_and_rebuild():
+    workspace()
+    done = build("build", out="a.lamella")
+    check(b"Timing report saved" in done.stderr, "cargo says where its page is")
+    equal(attached("a.lamella"), {"cargo_timings", "cargo_notes"}, "attachments")
+    info = complete("a.lamella")
+    equal((info["command"], info["added_argument"]), (["cargo", "build"], "--timings"), "the command as given, and what was added")
+    seen = report("a.lamella")
+    cargo = seen["cargo"]
+    equal((cargo["profile"], cargo["built"], cargo["fresh"], cargo["unseen"]), ("dev", 8, 0, []), "what cargo says")
+    units = rustc_units(seen)
+    equal(len(units), 7, "compilations")
+    check(all(u["status"] == "new" for u in units), [(u["unit"], u["status"]) for u in units])
+    # Two feature sets of one crate, two versions of another, and who waits for whom.
+    cores = {u["features"]: u for u in units if u["crate"] == "core_lib"}
+    equal(set(cores), {"extra", "extra,x+y"} if "extra,x+y" in cores else {"extra", "x+y"}, "feature sets")
+    libraries = [u for u in units if u["crate_type"] == "lib"]
+    check(all(u["rmeta_s"] is not None and u["cargo_codegen_s"] is not None for u in libraries), libraries)
+    check(all(u["unblocked"] is not None for u in units), "all units are joined")
+    equal(sum(u["kind"] == "build_script" and u["status"] == "new" for u in seen["units"]), 1, "the script's run")
+    check(cargo["before_first_s"] > 0 and cargo["concurrency"], cargo)
+
+    os.utime("ws/core/src/lib.rs")
+    build("build", out="b.lamella", MODE="other")
+    seen = report("b.lamella")
+    equal((seen["cargo"]["unseen"], seen["cargo"]["fresh"]), ([], 3), "fresh units are not unseen")
+    reasons = {(u["package"] or u["crate"], u["crate"], u["reason"]) for u in seen["units"] if u["status"]}
+    why = {crate: reason for _, crate, reason in reasons}
+    equal(why["core_lib"], "src/lib.rs changed", "the cause")
+    equal(why["mac"], "its dependency core-lib was built", "what it took along")
+    text, _ = report("b.lamella", text=True)
+    check("Why it was built" in text and text.index("src/lib.rs changed") < text.index("a dependency was built"), text)
+    check("MODE in the environment changed" in text, text)
+
+    # Nothing to do: everything is fresh, and the page before is not this build's.
+    build("build", out="c.lamella", options=("--rate", "0", "--no-cargo-args"), MODE="other")
+    equal(attached("c.lamella"), {"cargo_notes"}, "a page of another build is not attached")
+    check("added_argument" not in complete("c.lamella"), "nothing was added")
+    check("cargo" not in report("c.lamella"), "and nothing is said")
+
+    # A page that is another build's after all: units do not match.
+    shutil.copy("b.lamella/cargo-timings.html", "c.lamella")
+    text, _ = report("c.lamella", text=True)
+    check("at another time" in text or "left out" in text, text)
+
+
+def damaged(change, words):
+    shutil.rmtree("d.lamella", ignore_errors=True)
+    shutil.copytree("a.lamella", "d.lamella")
+    change("d.lamella")
+    text, said = report("d.lamella", text=True)
+    check("Units by CPU" in text, "the rest of the report is there")
+    check(words in said, f"{words!r} is said: {said!r}")
+    equal(said.count("\n"), 1, "in one line")
+
+
+def test_damage():
+    workspace()
+    build("check", out="a.lamella", options=("--rate", "0"))
+    page = "a.lamella/cargo-timings.html"
+    with open(page, encoding="utf-8") as file:
+        whole = file.read()
+    middle = whole.index('"duration"', whole.index('"duration"', whole.index("const UNIT_DATA")) + 9)
+    damaged(lambda d: write(f"{d}/cargo-timings.html", whole[:middle]), "cargo-timings.html")
+    damaged(lambda d: write(f"{d}/cargo-timings.html", "<html>"), "no list UNIT_DATA")
+    damaged(lambda d: write(f"{d}/cargo.json", '{"format":"lamella-cargo","causes":[{'), "cargo.json")
+    lines = '{"run_id":"r","timestamp":"%s","reason":"build-started","profile":"dev"}\n{"run_id":"r","reason":"unit-' % (
+        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+    damaged(lambda d: write(f"{d}/cargo-log.jsonl", lines), "line 2")
+
+
+def test_places_and_profiles():
+    place = workspace()
+    os.mkdir("elsewhere")
+    host = next(line.split()[1] for line in subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout.splitlines()
+                if line.startswith("host:"))
+    write("wrap.sh", '#!/bin/sh\nexec "$@"\n')
+    os.chmod("wrap.sh", 0o755)
+    build("check", "--manifest-path", f"{place}/app/Cargo.toml", "--profile", "quick", "--target", host, "-j1", out="a.lamella", cwd="elsewhere",
+          CARGO_TARGET_DIR=os.path.abspath("t"), RUSTC_WRAPPER=os.path.abspath("wrap.sh"))
+    check(os.path.isdir("t/cargo-timings") and not os.path.exists("ws/target"), "built elsewhere")
+    equal(attached("a.lamella"), {"cargo_timings", "cargo_notes"}, "attachments")
+    seen = report("a.lamella")
+    equal((seen["cargo"]["profile"], seen["cargo"]["jobs"], seen["cargo"]["unseen"]), ("quick", 1, []), "profile and jobs")
+    check(all(u["status"] == "new" and u["unblocked"] is not None for u in rustc_units(seen)), "wrapped units are joined")
+    # More jobs than cores; --target-dir; other settings of a crate that was built before.
+    write("ws/.cargo/config.toml", '[build]\nrustflags = ["-Cdebuginfo=1"]\n')
+    jobs = str((os.cpu_count() or 1) + 2)
+    build("check", "-p", "core-lib", "--target-dir", os.path.abspath("t"), "--profile", "quick", "-j", jobs, out="b.lamella",
+          options=("--rate", "0"))
+    equal(report("b.lamella")["cargo"]["jobs"], int(jobs), "jobs")
+
+
+def test_failed_and_interrupted():
+    workspace()
+    write("ws/core/src/lib.rs", "pub fn f() -> u32 { \"\" }\n")
+    build("check", "--keep-going", out="a.lamella", options=("--rate", "0"), code=101)
+    seen = report("a.lamella")
+    check(any(u["crate"] == "core_lib" and u["exit_code"] == 1 and u["status"] == "new" for u in seen["units"]), "the unit that failed")
+    write("ws/core/src/lib.rs", "pub fn f() -> u32 { 7 }\n")
+    build("check", "-p", "core-lib", out="b.lamella", options=("--rate", "0"))
+    reasons = {u["reason"] for u in rustc_units(report("b.lamella")) if u["crate"] == "core_lib"}
+    check(reasons <= {"its last build was not finished", "src/lib.rs changed", None}, reasons)
+
+    write("ws/app/build.rs", "fn main() { std::fs::write(std::env::var(\"STARTED\").unwrap(), b\"\").unwrap(); "
+                             "std::thread::sleep(std::time::Duration::from_secs(60)); }\n")
+    child = start("cargo", "check", out=os.path.abspath("c.lamella"), options=("--rate", "0"), cwd="ws", start_new_session=True,
+                  env={**os.environ, "STARTED": os.path.abspath("started")}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(lambda: os.path.exists("started"), "the build script", seconds=120)
+    os.killpg(child.pid, signal.SIGINT)
+    check(child.wait(timeout=60) != 0, "interrupted")
+    check("cargo_timings" not in attached("c.lamella"), "cargo wrote no page, and an older one is not taken")
+    check(any(u["kind"] == "build_script" for u in report("c.lamella")["units"]), "what ran is in the report")
+
+
+def test_twice_at_once():
+    workspace()
+    target = os.path.abspath("t")
+    env = {**os.environ, "CARGO_TARGET_DIR": target}
+    children = [start("cargo", "check", "-p", package, "--profile", profile, out=os.path.abspath(f"{package}.lamella"), options=("--rate", "0"),
+                      cwd="ws", env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                for package, profile in (("mac", "dev"), ("app", "quick"))]
+    for child in children:
+        equal(child.wait(timeout=240), 0, "a build beside another one")
+    for package, profile in (("mac", "dev"), ("app", "quick")):
+        seen = report(f"{package}.lamella")
+        if "cargo" in seen:
+            equal(seen["cargo"]["profile"], profile, "the page is of this build")
+            equal(seen["cargo"]["unseen"], [], "and its units are those that ran")
+
+
+if __name__ == "__main__":
+    main(globals())
