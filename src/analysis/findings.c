@@ -188,18 +188,23 @@ static int find_feeder_limit(struct draft *draft)
             held.busy_threads, report->session.cores));
 }
 
+/* Waiting for a job is no loss while the cores are full of other jobs. */
 static int find_jobserver(struct draft *draft)
 {
     struct report *report = draft->report;
     uint64_t sum = 0;
     array_each(&report->processes, process) sum += process->ledger.waits.ns[REPORT_WAIT_JOBSERVER];
-    double seconds = report_seconds(sum);
-    if (!(seconds >= 1) || !(seconds >= 0.2 * elapsed_s(report)))
+    double seconds = report_seconds(sum), cores = report->session.cores,
+           busy = isnan(report->cpu_busy_mean) ? report->cores_used : report->cpu_busy_mean;
+    if (!(seconds >= 1) || !(seconds >= 0.2 * elapsed_s(report)) || !(busy < 0.8 * cores))
         return LAM_OK;
-    return add(
-        draft, (struct report_finding){"jobserver", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT},
-        arena_printf(&report->arena, "Threads waited %s in all for one of the jobs that -j allows.",
-                     unit_seconds(seconds).text));
+    return add(draft,
+               (struct report_finding){"jobserver", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT},
+               arena_printf(
+                   &report->arena,
+                   "Threads waited %s in all for one of the jobs that -j allows, while %s of %.0f "
+                   "cores were busy: a larger -j would use the others.",
+                   unit_seconds(seconds).text, unit_cores(busy).text, cores));
 }
 
 static int find_low_coverage(struct draft *draft)

@@ -339,11 +339,9 @@ static int on_thread_end(void *ctx, const struct profile_thread_end *end)
     uint64_t run = end->run_ns != PROFILE_UNKNOWN ? end->run_ns : end->cpu_ns;
     thread->has_ledger = run != PROFILE_UNKNOWN && end->core_wait_ns != PROFILE_UNKNOWN;
     if (run != PROFILE_UNKNOWN)
-        ledger->run_ns = run < ledger->lifetime_ns ? run : ledger->lifetime_ns;
+        ledger->run_ns = run;
     if (end->core_wait_ns != PROFILE_UNKNOWN)
         ledger->core_wait_ns = end->core_wait_ns;
-    uint64_t busy = ledger->run_ns + ledger->core_wait_ns;
-    ledger->blocked_ns = ledger->lifetime_ns > busy ? ledger->lifetime_ns - busy : 0;
     if (end->handler_ns != PROFILE_UNKNOWN) {
         thread->handler_ns = end->handler_ns;
         state->report.handler_ns += end->handler_ns;

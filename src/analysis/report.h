@@ -39,11 +39,12 @@ struct report_waits {
     uint64_t ns[REPORT_WAIT_KINDS];
 };
 
-/* Wall time of threads, split. Sums over threads are thread-seconds. */
+/* Wall time of threads, split: lifetime = run + core wait + blocked, and blocked = waits of all kinds + residual, after
+ * report_finish(). Sums over threads are thread-seconds; a main thread's is its process's wall time. */
 struct report_ledger {
     uint64_t lifetime_ns, run_ns, core_wait_ns, blocked_ns;
     struct report_waits waits;
-    int64_t residual_ns; /* blocked less the measured waits */
+    int64_t residual_ns; /* blocked less the measured waits; never negative */
 };
 
 struct report_thread {

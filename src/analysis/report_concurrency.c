@@ -1,5 +1,7 @@
 /* How many worked at once, and when: swept from the spans. */
 #include <math.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "analysis/report_state.h"
 
@@ -103,34 +105,91 @@ static bool is_inside_a_unit(const struct report *report, const struct report_pr
     return false;
 }
 
-/* Units that ran at each row's time. */
-static int fill_running(struct report *report)
+/* How many of the stretches lie at each row's time, into the member of a row at `offset`. The stretches are freed. */
+static int fill_count(struct report *report, struct work_stretches *stretches, size_t offset)
 {
-    struct work_stretches units = {0};
     struct work_sweep sweep = {0};
-    int rc = LAM_OK;
-    for (uint32_t i = 0; rc == LAM_OK && i < report->units.count; i++) {
-        const struct report_process *process =
-            &report->processes.items[report->units.items[i].process];
-        int64_t end_ns = process->has_end ? process->end_ns : INT64_MAX;
-        size_t none = SIZE_MAX;
-        if (is_inside_a_unit(report, process))
-            continue;
-        rc = work_stretch_add(&units, (struct work_stretch){process->start_ns, end_ns, i}, &none);
-    }
-    if (rc == LAM_OK)
-        rc = work_sweep_open(&sweep, &units);
     struct work_step step = {0};
+    int rc = work_sweep_open(&sweep, stretches);
     bool has_step = rc == LAM_OK && work_sweep_next(&sweep, &step);
     array_each(&report->timeline, row)
     {
         while (has_step && step.end_ns <= row->t_ns)
             has_step = work_sweep_next(&sweep, &step);
-        row->running = has_step && step.start_ns <= row->t_ns ? (double)step.working : 0;
+        double count = has_step && step.start_ns <= row->t_ns ? (double)step.working : 0;
+        memcpy((char *)row + offset, &count, sizeof count);
     }
     work_sweep_close(&sweep);
-    array_free(&units);
+    array_free(stretches);
     return rc;
+}
+
+static int add_stretch(struct work_stretches *list, int64_t start_ns, int64_t end_ns, uint32_t unit)
+{
+    size_t none = SIZE_MAX;
+    return work_stretch_add(list, (struct work_stretch){start_ns, end_ns, unit}, &none);
+}
+
+static int fill_running(struct report *report)
+{
+    struct work_stretches units = {0};
+    int rc = LAM_OK;
+    for (uint32_t i = 0; rc == LAM_OK && i < report->units.count; i++) {
+        const struct report_process *process =
+            &report->processes.items[report->units.items[i].process];
+        if (!is_inside_a_unit(report, process))
+            rc = add_stretch(&units, process->start_ns,
+                             process->has_end ? process->end_ns : INT64_MAX, i);
+    }
+    int filled = fill_count(report, &units, offsetof(struct report_timeline_row, running));
+    return rc < 0 ? rc : filled;
+}
+
+/* ---- what could not run ------------------------------------------------------------------------------------------ */
+
+/* As cargo counted, from each of its samples on. */
+static void fill_from_cargo(struct report *report)
+{
+    const struct cargo_record *cargo = report->cargo;
+    size_t at = 0;
+    array_each(&report->timeline, row)
+    {
+        while (at < cargo->concurrency.count &&
+               report_cargo_ns(report, cargo->concurrency.items[at].t_s) <= row->t_ns)
+            at++;
+        if (at == 0)
+            continue; /* before cargo knew its units */
+        row->waiting = cargo->concurrency.items[at - 1].waiting;
+        row->inactive = cargo->concurrency.items[at - 1].inactive;
+    }
+}
+
+static int fill_from_graph(struct report *report)
+{
+    struct work_stretches waiting = {0}, inactive = {0};
+    int rc = LAM_OK;
+    for (uint32_t i = 0; rc == LAM_OK && i < report->graph.nodes.count; i++) {
+        const struct build_node *node = &report->graph.nodes.items[i];
+        if (node->inside != GRAPH_NONE)
+            continue;
+        rc = add_stretch(&waiting, node->ready_ns, node->start_ns, i);
+        if (rc == LAM_OK)
+            rc = add_stretch(&inactive, INT64_MIN, node->ready_ns, i);
+    }
+    int filled = fill_count(report, &waiting, offsetof(struct report_timeline_row, waiting));
+    rc = rc < 0 ? rc : filled;
+    filled = fill_count(report, &inactive, offsetof(struct report_timeline_row, inactive));
+    return rc < 0 ? rc : filled;
+}
+
+int report_measure_waiting(struct report *report)
+{
+    if (report->cargo && report->cargo->concurrency.count > 0) {
+        fill_from_cargo(report);
+        return LAM_OK;
+    }
+    /* Without an edge nothing is known of what a unit waits for. */
+    return report->graph.edges.count > 0 ? fill_from_graph(report) : LAM_OK;
 }
 
 static int sweep_work(struct report_state *state, struct work_sweep *sweep)

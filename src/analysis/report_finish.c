@@ -19,18 +19,50 @@ static void ledger_add(struct report_ledger *to, const struct report_ledger *fro
     }
 }
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A wait is measured from the call to its return, and ends when the thread is on a core again: what it then waited for the core is
+ * in core_wait_ns already. Where the waits are longer than the time the thread was blocked, that is taken out of them. */
+static void fit_waits(struct report_ledger *ledger)
+{
+    uint64_t sum = 0, rest;
+    for (size_t i = 0; i < REPORT_WAIT_KINDS; i++)
+        sum += ledger->waits.ns[i];
+    if (sum > ledger->blocked_ns) {
+        double scale = (double)ledger->blocked_ns / (double)sum;
+        rest = ledger->blocked_ns;
+        for (size_t i = 0; i < REPORT_WAIT_KINDS; i++) {
+            uint64_t fitted = (uint64_t)((double)ledger->waits.ns[i] * scale);
+            ledger->waits.ns[i] = smaller(fitted, rest);
+            rest -= ledger->waits.ns[i];
+        }
+        sum = ledger->blocked_ns - rest; /* rest: what rounding left */
+    }
+    ledger->residual_ns = (int64_t)(ledger->blocked_ns - sum);
+}
+
+/* lifetime = run + core wait + blocked, blocked = waits by kind + residual; none is negative. The kernel counts a thread's wait for
+ * its first core too, before anything of it could be seen: what does not fit into its life is left out. */
+static void close_ledger(struct report_ledger *ledger)
+{
+    ledger->run_ns = smaller(ledger->run_ns, ledger->lifetime_ns);
+    ledger->core_wait_ns = smaller(ledger->core_wait_ns, ledger->lifetime_ns - ledger->run_ns);
+    ledger->blocked_ns = ledger->lifetime_ns - ledger->run_ns - ledger->core_wait_ns;
+    fit_waits(ledger);
+}
+
 static void close_ledgers(struct report *report)
 {
     array_each(&report->threads, thread)
     {
-        struct report_ledger *ledger = &thread->ledger;
-        ledger->residual_ns = (int64_t)ledger->blocked_ns;
-        for (size_t i = 0; i < REPORT_WAIT_KINDS; i++)
-            ledger->residual_ns -= (int64_t)ledger->waits.ns[i];
         struct report_process *process = &report->processes.items[thread->process];
-        ledger_add(&process->ledger, ledger);
+        close_ledger(&thread->ledger);
+        ledger_add(&process->ledger, &thread->ledger);
         if (thread->is_main)
-            ledger_add(&process->main_ledger, ledger);
+            ledger_add(&process->main_ledger, &thread->ledger);
     }
 }
 
@@ -156,6 +188,8 @@ int report_finish(struct report *report, struct lam_error *err)
     array_sort(&report->cells, compare_cells);
     if (rc == LAM_OK)
         rc = build_graph_make(report);
+    if (rc == LAM_OK)
+        rc = report_measure_waiting(report);
     if (rc == LAM_OK)
         rc = idle_stretches_make(&report->idle, report);
     if (rc == LAM_OK)

@@ -58,6 +58,7 @@ int report_finish_spans(struct report_state *state);
 
 /* report_concurrency.c: after coverage is known */
 int report_measure_concurrency(struct report_state *state);
+int report_measure_waiting(struct report *report); /* after cargo's record and the graph are there */
 
 /* report_session.c: what session.json knows. LAM_E_NOMEM alone is an error. */
 int report_read_session(struct report_state *state);

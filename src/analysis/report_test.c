@@ -385,7 +385,7 @@ static const struct report_finding *feed_units(struct feed *feed, uint32_t cores
         .process = 1, .thread = 2, .duration_ns = jobserver_ms * MS, .kind = REPORT_WAIT_JOBSERVER};
     assert_int_equal(feed->sink.ops->wait(feed->sink.ctx, &wait), LAM_OK);
     for (uint32_t i = 1; i <= 3; i++)
-        push_thread_end(feed, i, 5000, 4000, 0);
+        push_thread_end(feed, i, 5000, i == 2 ? 4000 - jobserver_ms : 4000, 0);
     push_process_end(feed, 1, 6000, 12000, 0);
     finish_feed(feed);
     return finding(feed->report, "feeder_limit");
@@ -404,6 +404,20 @@ static void one_thread_that_feeds_the_others_is_told(void **unused)
     assert_null(feed_units(&feed, 3, 0)); /* there are no more cores to keep busy */
     close_feed(&feed);
     assert_null(feed_units(&feed, 16, 3000)); /* the jobserver held the workers back */
+    close_feed(&feed);
+}
+
+/* With idle cores a larger -j helps; with full ones it does not. */
+static void waiting_for_a_job_is_told_where_cores_are_idle(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    assert_null(feed_units(&feed, 16, 3000));
+    assert_non_null(finding(feed.report, "jobserver"));
+    assert_non_null(strstr(finding(feed.report, "jobserver")->text, "2.0 of 16 cores"));
+    close_feed(&feed);
+    assert_null(feed_units(&feed, 2, 3000));
+    assert_null(finding(feed.report, "jobserver"));
     close_feed(&feed);
 }
 
@@ -450,6 +464,7 @@ int main(void)
         cmocka_unit_test(what_is_not_known_stays_so),
         cmocka_unit_test(an_input_that_breaks_the_order_is_refused),
         cmocka_unit_test(one_thread_that_feeds_the_others_is_told),
+        cmocka_unit_test(waiting_for_a_job_is_told_where_cores_are_idle),
         cmocka_unit_test(waits_have_a_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

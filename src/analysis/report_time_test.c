@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
+#include "analysis/made_units_test.h"
 #include "analysis/report_feed_test.h"
+#include "analysis/report_state.h"
 #include "base/file.h"
 
 static uint32_t next_random(uint32_t *state, uint32_t below)
@@ -179,6 +181,96 @@ static void the_peak_is_that_of_moments(void **unused)
     close_feed(&feed);
 }
 
+/* ---- ledger ------------------------------------------------------------------------------------------------------ */
+
+static void check_closed(const struct report_ledger *ledger)
+{
+    uint64_t waits = 0;
+    for (size_t i = 0; i < REPORT_WAIT_KINDS; i++)
+        waits += ledger->waits.ns[i];
+    assert_int_equal(ledger->lifetime_ns, ledger->run_ns + ledger->core_wait_ns + ledger->blocked_ns);
+    assert_true(ledger->residual_ns >= 0);
+    assert_int_equal(ledger->blocked_ns, waits + (uint64_t)ledger->residual_ns);
+}
+
+static void push_random_life(struct feed *feed, uint32_t process, uint32_t thread, uint32_t *random)
+{
+    push_thread(feed, thread, process, thread % 4 == 1 ? 1000 + process : 7000 + thread, "rustc", 0);
+    uint32_t waits = next_random(random, 20);
+    for (uint32_t i = 0; i < waits; i++) {
+        struct profile_wait wait = {.process = process,
+                                    .thread = thread,
+                                    .duration_ns = next_random(random, 200) * MS + 1,
+                                    .cpu_ns = next_random(random, 300) * MS,
+                                    .kind = (uint16_t)next_random(random, 9)};
+        assert_int_equal(feed->sink.ops->wait(feed->sink.ctx, &wait), LAM_OK);
+    }
+    struct profile_thread_end end = {
+        .thread = thread,
+        .end_ns = next_random(random, 1000) * (int64_t)MS,
+        .cpu_ns = next_random(random, 1200) * MS,
+        .run_ns = next_random(random, 4) ? next_random(random, 1200) * MS : PROFILE_UNKNOWN,
+        .core_wait_ns = next_random(random, 4) ? next_random(random, 1200) * MS : PROFILE_UNKNOWN,
+        .handler_ns = PROFILE_UNKNOWN};
+    if (next_random(random, 10))
+        assert_int_equal(feed->sink.ops->thread_end(feed->sink.ctx, &end), LAM_OK);
+}
+
+/* Whatever the kernel and the clocks say, every thread's, process's and main thread's time is split without a rest. */
+static void ledgers_close_whatever_was_measured(void **unused)
+{
+    (void)unused;
+    for (uint32_t seed = 1; seed <= 50; seed++) {
+        uint32_t random = seed, thread = 0;
+        struct feed feed;
+        open_feed(&feed);
+        push_session(&feed, 1000, 1000, 2);
+        push_stacks(&feed);
+        for (uint32_t process = 1; process <= 4; process++) {
+            push_process(&feed, process, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+            for (int i = 0; i < 4; i++)
+                push_random_life(&feed, process, ++thread, &random);
+            push_process_end(&feed, process, 1000, 900, 0);
+        }
+        finish_feed(&feed);
+        array_each(&feed.report->threads, it) check_closed(&it->ledger);
+        array_each(&feed.report->processes, it)
+        {
+            uint64_t lifetimes = 0;
+            check_closed(&it->ledger);
+            check_closed(&it->main_ledger);
+            array_each(&feed.report->threads, own) if (&feed.report->processes.items[own->process] ==
+                                                       it) lifetimes += own->ledger.lifetime_ns;
+            assert_int_equal(it->ledger.lifetime_ns, lifetimes);
+        }
+        close_feed(&feed);
+    }
+}
+
+/* 100 ms of life: 20 on a core, 30 waiting for one, and waits of 75 ms: 25 of these are waits for a core after a wait. */
+static void waits_for_a_core_after_a_wait_count_once(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    open_feed(&feed);
+    push_session(&feed, 100, 20, 1);
+    push_process(&feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
+    push_thread(&feed, 1, 1, 1001, "rustc", 0);
+    struct profile_wait lock = {.process = 1, .thread = 1, .duration_ns = 50 * MS, .kind = 1},
+                        io = {.process = 1, .thread = 1, .duration_ns = 25 * MS, .kind = 4};
+    assert_int_equal(feed.sink.ops->wait(feed.sink.ctx, &lock), LAM_OK);
+    assert_int_equal(feed.sink.ops->wait(feed.sink.ctx, &io), LAM_OK);
+    push_thread_end(&feed, 1, 100, 20, 30);
+    finish_feed(&feed);
+    const struct report_ledger *ledger = &feed.report->processes.items[0].main_ledger;
+    check_closed(ledger);
+    assert_int_equal(ledger->blocked_ns, 50 * MS);
+    assert_true(ledger->waits.ns[1] > 33 * MS && ledger->waits.ns[1] < 34 * MS);
+    assert_true(ledger->waits.ns[4] > 16 * MS && ledger->waits.ns[4] < 17 * MS);
+    assert_true(ledger->residual_ns < 10);
+    close_feed(&feed);
+}
+
 /* ---- timeline ---------------------------------------------------------------------------------------------------- */
 
 static const char session_text[] =
@@ -336,6 +428,37 @@ static void memory_belongs_to_units(void **unused)
     unlink(path);
 }
 
+/* Without cargo's own counts: by the graph, units wait from when all they need is there. */
+static void what_waits_is_told_by_the_graph(void **unused)
+{
+    (void)unused;
+    static const struct made_unit units[] = {
+        {RUSTC, "--crate-name base base/src/lib.rs " LIB "-C extra-filename=-1", 0, 500, 0},
+        {RUSTC, "--crate-name other other/src/lib.rs " LIB "-C extra-filename=-7", 600, 700, 0},
+        {RUSTC,
+         "--crate-name app src/main.rs --crate-type bin --emit=dep-info,link --out-dir /t/deps -C "
+         "extra-filename=-6 --extern base=/t/deps/libbase-1.rlib",
+         800, 900, 0},
+    };
+    static const struct {
+        int64_t t_ms;
+        double waiting, inactive;
+    } wanted[] = {{100, 1, 1}, {550, 2, 0}, {650, 1, 0}, {850, 0, 0}};
+    struct feed feed;
+    open_made(&feed, units, sizeof units / sizeof units[0]);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        assert_int_equal(
+            array_push(&feed.report->timeline,
+                       ((struct report_timeline_row){.t_ns = wanted[i].t_ms * (int64_t)MS})),
+            LAM_OK);
+    assert_int_equal(report_measure_waiting(feed.report), LAM_OK);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        assert_float_equal(feed.report->timeline.items[i].waiting, wanted[i].waiting, 0);
+        assert_float_equal(feed.report->timeline.items[i].inactive, wanted[i].inactive, 0);
+    }
+    close_feed(&feed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,7 +466,10 @@ int main(void)
         cmocka_unit_test(spans_are_in_order_and_do_not_overlap),
         cmocka_unit_test(spans_are_not_kept_unasked),
         cmocka_unit_test(the_peak_is_that_of_moments),
+        cmocka_unit_test(ledgers_close_whatever_was_measured),
+        cmocka_unit_test(waits_for_a_core_after_a_wait_count_once),
         cmocka_unit_test(the_timeline_says_what_ran),
+        cmocka_unit_test(what_waits_is_told_by_the_graph),
         cmocka_unit_test(the_machine_is_the_check),
         cmocka_unit_test(memory_belongs_to_units),
     };
