@@ -408,6 +408,42 @@ static void many_tracks(void **state)
     end();
 }
 
+/* In the tree switches are told where an event needs them, and now and then. */
+static void switches_in_the_tree(void **state)
+{
+    (void)state;
+    begin_with("calls=tree,max_bytes=128K");
+    struct lam_track one = lam_track_create(LAM_DEFAULT, label("one"));
+    struct lam_track two = lam_track_create(LAM_DEFAULT, label("two"));
+    struct lam_handle kept = lam_no_handle();
+    for (int i = 0; i < 200000; i++) {
+        lam_track_switch(LAM_DEFAULT, one);
+        if (i == 7)
+            kept = lam_begin(LAM_DEFAULT, lam_kind_intern(LAM_DEFAULT, "Work"), label("on one"));
+        enter("f", 1);
+        leave("f", 100);
+        lam_track_switch(LAM_DEFAULT, two);
+        if (i == 8)
+            lam_instant(LAM_DEFAULT, lam_kind_intern(LAM_DEFAULT, "Work"), label("on two"));
+        enter("g", 1);
+        leave("g", 200);
+    }
+    lam_track_switch(LAM_DEFAULT, one);
+    assert_int_equal(lam_end(LAM_DEFAULT, kept), LAM_OK);
+    finish();
+    assert_true(in.size <= 128 << 10);
+    for (size_t i = 0; i < sizeof in.header->lost / sizeof in.header->lost[0]; i++)
+        assert_int_equal(in.header->lost[i], 0);
+    assert_int_equal(decoded_find(&in, "on one", 0)->track, one.id);
+    assert_int_equal(decoded_find(&in, "on two", 0)->track, two.id);
+    assert_true(decoded_find(&in, "on one", 0)->end != 0);
+    size_t switches = 0;
+    for (size_t i = 0; i < in.count; i++)
+        switches += in.events[i].code == STREAM_SLOT_TRACK_SWITCH;
+    assert_in_range(switches, 5, 30); /* 60 ms */
+    end();
+}
+
 static void late_names(void **state)
 {
     (void)state;
@@ -538,6 +574,7 @@ int main(void)
         cmocka_unit_test(automatic),
         cmocka_unit_test(tracks),
         cmocka_unit_test(many_tracks),
+        cmocka_unit_test(switches_in_the_tree),
         cmocka_unit_test(late_names),
         cmocka_unit_test(labels_of_all_sorts),
         cmocka_unit_test(a_million_labels),

@@ -232,6 +232,33 @@ static void tell_time_sometimes(struct lane *lane)
     recorder_write_time(lane->rec, lane);
 }
 
+/* ---- switches of tracks that are not told (the tree) ----
+ * Such a lane has a page and the limit 0: whatever event comes next finds no room, and the switch is told before it. */
+
+static int is_switch_untold(const struct lane *lane)
+{
+    return lane->page && !lane->limit;
+}
+
+static int tell_switch(struct lane *lane)
+{
+    uint64_t now = lane_now(lane);
+    lane->limit = lane->page + lane->size;
+    if (lane->limit - lane->next < 2 * sizeof(struct stream_slot)) {
+        if (next_page(lane, 2 * sizeof(struct stream_slot), now) < 0)
+            return -1;
+    } else if ((now - lane->base) >> STREAM_SLOT_TIME_BITS) {
+        put_base(lane, now);
+    }
+    struct slot_place place = {
+        .slot = (struct stream_slot *)lane->next, // NOLINT(performance-no-int-to-ptr)
+        .since = now - lane->base};
+    lane->next += sizeof(struct stream_slot);
+    slot_store(&place, lane->track, STREAM_SLOT_TRACK_SWITCH, 0);
+    lane->switch_told = now;
+    return 0;
+}
+
 int lane_make_room(struct lane *lane, uint32_t size, uint64_t time, int is_past)
 {
     int rc = -1;
@@ -239,7 +266,9 @@ int lane_make_room(struct lane *lane, uint32_t size, uint64_t time, int is_past)
     /* Set: a handler of a signal that cannot be blocked came while this was going on. */
     if (!lane->changing && lane->generation && lane->generation == recorder_generation(lane->rec)) {
         lane->changing = 1;
-        if (lane->limit - lane->next < size) {
+        if (is_switch_untold(lane)) {
+            rc = tell_switch(lane);
+        } else if (lane->limit - lane->next < size) {
             rc = next_page(lane, size, time);
             tell_time_sometimes(lane);
         } else {
@@ -358,6 +387,9 @@ static void give_back(struct lane *lane)
     uint32_t generation = lane->generation;
     if (!generation)
         return; /* wiped: it was a parent's */
+    if (is_switch_untold(lane))
+        lane->limit = lane->page + lane->size;
+    lane->switch_told = 0;
     lane->changing = 1;
     calls_leave_thread(lane);
     int is_current = generation == recorder_generation(rec);

@@ -48,7 +48,7 @@ struct lane {
     uint32_t generation; /* the recorder's when the lane was taken; 0: wiped by a fork, or given back */
     uint32_t busy;       /* how many events are being stored: slots.h */
     uint64_t next; /* address of the next free slot; changed by reserve() and with signals blocked only */
-    uint64_t limit;    /* end of the page; no page: both 0 */
+    uint64_t limit;    /* end of the page; no page: both 0; 0 alone: a switch of tracks is untold */
     uint64_t base;     /* times are relative to it */
     uint64_t page;     /* address */
     uint64_t page_ref; /* number << 40 | sequence << 14 */
@@ -75,6 +75,7 @@ struct lane {
     uint32_t loss;        /* enum stream_loss: why there was no page */
     uint64_t retry_ticks; /* no space: not tried again before */
     uint64_t told_ticks;  /* last TIME record of this lane */
+    uint64_t switch_told; /* tree: when a switch of tracks was told last, in the lane's clock */
     struct stream_cursor records;
     struct calls *calls; /* of the track that runs, or the thread's own */
     struct calls *own_calls;
@@ -308,6 +309,12 @@ uint32_t counters_list(uint32_t bits, enum lam_counter out[4]);
 
 /* Automatic mode: the tree begins. */
 void calls_change_over(struct lane *lane);
+/* Is what is called now told by the tree? */
+static inline int calls_in_tree(const struct lam_recorder *rec)
+{
+    return (rec->calls & LAM_CALLS_TREE) ||
+           ((rec->calls & LAM_CALLS_AUTO) && __atomic_load_n(&rec->live->tree_over, __ATOMIC_RELAXED));
+}
 /* now: when the switch was recorded. */
 void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now);
 void calls_end_track(struct lane *lane, uint32_t track);

@@ -19,6 +19,13 @@ struct lam_track lam_track_create(struct lam_recorder *rec, struct lam_label nam
     return track;
 }
 
+/* In the tree a switch is told when an event follows it, or when none was told for 10 ms: the tree's times need none, and an
+ * interval that is open meanwhile has its active time from what was told. Else switches alone would fill any file. */
+static int is_left_out(struct lane *lane, uint64_t now)
+{
+    return lane->page && now - lane->switch_told < lane->rec->time_every / 100;
+}
+
 int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
 {
     if (lam_is_off(rec))
@@ -28,6 +35,17 @@ int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
         return LAM_E_CLOSED;
     if (lane->track == track.id)
         return LAM_OK;
+    if (calls_in_tree(lane->rec)) {
+        uint64_t now = lane_now(lane);
+        if (is_left_out(lane, now)) {
+            /* The track before the limit: a handler that tells the switch tells the right one. */
+            LANE_STORE(lane->track, track.id);
+            HANDLER_FENCE();
+            LANE_STORE(lane->limit, 0);
+            calls_switch_track(lane, track.id, now);
+            return LAM_OK;
+        }
+    }
     uint32_t before = lane_enter(lane);
     struct slot_place place = slot_reserve(lane, sizeof(struct stream_slot), UINT64_MAX);
     if (place.slot)
@@ -35,6 +53,7 @@ int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
     lane_leave(lane, before);
     /* After the slot: a page that begins in between names the old track, and the switch follows. */
     lane->track = track.id;
+    lane->switch_told = place.time;
     if (lane->calls || lane->rec->tracks)
         calls_switch_track(lane, track.id, place.slot ? place.time : lane_now(lane));
     return place.slot ? LAM_OK : LAM_E_FULL;
