@@ -94,6 +94,7 @@ export class Build extends TimeChart {
     const width = Math.max(1, Math.round(pane.width * dpr) - left);
     const height = Math.max(1, Math.round((pane.height - RULER) * dpr));
     const dt = (axis.t1 - axis.t0) / width;
+    const first = Math.round(axis.t0 / dt);
     if (this.row.phase.length !== width) this.row = makeRow(width);
     pane.clear();
     this.drawRuler();
@@ -101,10 +102,10 @@ export class Build extends TimeChart {
     const visibleLanes = this.visibleLanes();
     for (const unit of visibleLanes) {
       const { start, end } = model.units[unit];
-      const from = Math.floor((start - axis.t0) / dt);
-      const to = Math.max(from + Math.max(1, Math.round(dpr)), Math.ceil((end - axis.t0) / dt));
+      const from = Math.floor(start / dt) - first;
+      const to = Math.max(from + Math.max(1, Math.round(dpr)), Math.ceil(end / dt) - first);
       if (to <= 0 || from >= width) continue;
-      this.strips.fill(this.row, unit, axis.t0, dt, Math.max(0, from), Math.min(width, to));
+      this.strips.show(this.row, unit, first, dt, Math.max(0, from), Math.min(width, to));
       const top = Math.round((this.top(unit) - RULER) * dpr);
       this.raster.band(this.row, this.segmentColors(), from, to, 0, top, top + Math.round(BAR * dpr));
     }
@@ -146,7 +147,7 @@ export class Build extends TimeChart {
       ctx.lineWidth = 1.5;
       ctx.strokeRect(a + 0.5, y - 0.5, Math.max(2, b - a - 1), BAR + 1);
     }
-    if (this.packed) {
+    if (this.packed && b - a > 26) {
       pane.font(11, 500);
       const label = pane.fit(visible(name), b - a - 8);
       if (label) this.textOnBar(label, a + 4, y + BAR / 2 + 0.5);

@@ -11,7 +11,8 @@ export class Pane {
   dpr = 1;
   private wanted = false;
   private visible = false;
-  private readonly widths = new Map<string, number>();
+  private readonly byFont = new Map<string, Map<string, number>>();
+  private widths = new Map<string, number>(); // in the font in force
 
   constructor(
     label: string,
@@ -25,7 +26,7 @@ export class Pane {
     new IntersectionObserver((seen) => {
       this.visible = seen[seen.length - 1].isIntersecting;
       if (this.visible) this.invalidate();
-    }, { rootMargin: "200px" }).observe(this.box);
+    }).observe(this.box);
     onTheme(() => this.invalidate());
     addEventListener("beforeprint", () => {
       this.visible = true;
@@ -79,25 +80,28 @@ export class Pane {
   }
 
   font(size: number, weight = 400): void {
-    this.ctx.font = `${weight} ${size}px ${inks().font}`;
+    const font = `${weight} ${size}px ${inks().font}`;
+    this.ctx.font = font;
     this.ctx.textBaseline = "middle";
+    let widths = this.byFont.get(font);
+    if (!widths) this.byFont.set(font, (widths = new Map()));
+    this.widths = widths;
   }
 
   // Width of a text in the font in force.
   measure(text: string): number {
-    const key = `${this.ctx.font}\n${text}`;
-    let width = this.widths.get(key);
+    let width = this.widths.get(text);
     if (width === undefined) {
       if (this.widths.size > 20000) this.widths.clear();
       width = this.ctx.measureText(text).width;
-      this.widths.set(key, width);
+      this.widths.set(text, width);
     }
     return width;
   }
 
   // As much of a text as there is room for; "" where not even three letters fit.
   fit(text: string, room: number): string {
-    if (room < 8 || text === "") return "";
+    if (room < 8 || text === "" || (room < 22 && text.length > 3)) return "";
     if (text.length * 2 < room && this.measure(text) <= room) return text;
     const points = Array.from(text.slice(0, Math.ceil(room / 2) + 4));
     if (points.length === text.length && this.measure(text) <= room) return text;

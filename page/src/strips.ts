@@ -1,13 +1,42 @@
 // Which segment a unit was in, pixel by pixel: the one in which its threads spent most time inside the pixel.
-import { firstEndingAfter, firstStartingFrom, NOTHING, type Row } from "./lod";
+import { firstEndingAfter, firstStartingFrom, makeRow, NOTHING, type Row } from "./lod";
 import type { Model } from "./model";
+
+const KEPT = 4096; // pixels of a strip that is kept as a whole
+
+interface Kept {
+  dt: number;
+  row: Row;
+}
 
 const PER_PIXEL = 24; // spans a pixel, on average, from which whole blocks are summed instead of each span
 
 export class Strips {
   private held = new Float64Array(0);
+  private readonly kept = new Map<number, Kept>();
 
   constructor(private readonly model: Model) {}
+
+  // Pixels [from, to) of a row that begins at pixel `first` of an axis whose pixel 0 is at time 0: moving along an axis of one zoom
+  // costs no more than copying.
+  show(row: Row, unit: number, first: number, dt: number, from: number, to: number): void {
+    const { start, end } = this.model.units[unit];
+    const begin = Math.floor(start / dt);
+    const width = Math.ceil(end / dt) + 1 - begin;
+    if (width > KEPT) return this.fill(row, unit, first * dt, dt, from, to);
+    let kept = this.kept.get(unit);
+    if (kept?.dt !== dt) {
+      if (kept?.row.phase.length !== width) kept = { dt, row: makeRow(width) };
+      kept.dt = dt;
+      this.fill(kept.row, unit, begin * dt, dt, 0, width);
+      this.kept.set(unit, kept);
+    }
+    for (let x = from; x < to; x++) {
+      const at = first + x - begin;
+      row.phase[x] = at >= 0 && at < width ? kept.row.phase[at] : NOTHING;
+      row.cover[x] = at >= 0 && at < width ? kept.row.cover[at] : 0;
+    }
+  }
 
   // Fills pixels [from, to) of a row; "phases" of this row are segments.
   fill(row: Row, unit: number, t0: number, dt: number, from: number, to: number): void {

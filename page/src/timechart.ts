@@ -12,6 +12,7 @@ export abstract class TimeChart {
   readonly scroller: HTMLDivElement;
   private readonly spacer: HTMLDivElement;
   private bound: TimeAxis[] = [];
+  protected scrolled = 0; // as the scroller says: asking it costs a layout
   protected content = 0; // height of all rows
 
   constructor(
@@ -23,7 +24,10 @@ export abstract class TimeChart {
     this.pane = new Pane(label, () => this.draw(), className);
     this.spacer = el("div", { class: "spacer" });
     this.scroller = el("div", { class: `scroller ${className}` }, this.pane.box, this.spacer);
-    this.scroller.addEventListener("scroll", () => this.pane.invalidate(), { passive: true });
+    this.scroller.addEventListener("scroll", () => {
+      this.scrolled = this.scroller.scrollTop;
+      this.pane.invalidate();
+    }, { passive: true });
     attachGestures({
       canvas: this.pane.canvas,
       axis: () => this.axis(),
@@ -70,10 +74,6 @@ export abstract class TimeChart {
   time(x: number): number {
     const axis = this.axis();
     return axis.t0 + ((x - this.gutter) / this.plotWidth) * (axis.t1 - axis.t0);
-  }
-
-  get scrolled(): number {
-    return this.scroller.scrollTop;
   }
 
   // Rows of this height in all: the pane shows as many as there is room for, the rest is scrolled to.
