@@ -238,6 +238,7 @@ export class Flame {
     const parts = [`${visible(describeSelection(this.model, view))}${view.phase ? `, ${view.phase}` : ""}: ${duration(tree.total)} of CPU time.`];
     const range = this.stacks.range(view);
     if (range) parts.push(`Stacks are kept by stretches of ${duration(this.stacks.slot)}: these are of ${range[0].toFixed(2)} s to ${range[1].toFixed(2)} s.`);
+    if (view.thread >= 0 && !this.stacks.byThread) parts.push("Stacks are kept by process: these are of all threads of it.");
     if (view.frames !== "") parts.push(`“${visible(view.frames)}” is in ${percent(tree.total > 0 ? this.matched(tree) / tree.total : 0)} of it.`);
     const rule = data.header.stacks?.["rule"];
     if (typeof rule === "string") parts.push(rule);

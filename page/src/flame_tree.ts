@@ -48,23 +48,38 @@ export class Stacks {
     return view.range && [Math.floor(view.range[0] / this.slot + 1e-9) * this.slot, Math.ceil(view.range[1] / this.slot - 1e-9) * this.slot];
   }
 
+  // Whether stacks of a selection are known by thread; else by process.
+  get byThread(): boolean {
+    return this.model.table("stacks").has("thread");
+  }
+
   private items(view: View): Item[] {
-    const { model } = this;
-    const table = model.table("stacks");
-    const thread = table.numbers("thread");
-    const slot = table.numbers("slot");
+    const range = this.range(view);
+    const isWhole = view.thread < 0 && !view.units.length && !range && this.model.data.has("stacks_whole");
+    const table = this.model.table(isWhole ? "stacks_whole" : "stacks");
+    const place = isWhole ? null : table.numbers(this.byThread ? "thread" : "process");
+    const slot = isWhole ? null : table.numbers("slot");
     const node = table.numbers("node");
     const phase = table.numbers("phase");
     const cpu = table.numbers("cpu");
-    const units = new Set(view.units);
-    const okThread = Uint8Array.from({ length: model.threads.count }, (_, t) =>
-      view.thread >= 0 ? Number(t === view.thread) : Number(units.size === 0 || units.has(model.units[model.threads.unit[t]]?.row ?? -1)));
-    const okPhase = model.phases.map((p) => view.phase === "" || p.key === view.phase || p.segment === view.phase);
-    const range = this.range(view);
+    const okPlace = this.places(view);
+    const okPhase = this.model.phases.map((p) => view.phase === "" || p.key === view.phase || p.segment === view.phase);
     const [a, b] = range ? [Math.round(range[0] / this.slot), Math.round(range[1] / this.slot)] : [0, Infinity];
     const out: Item[] = [];
     for (let i = 0; i < table.rows; i++)
-      if (okThread[thread[i]] && okPhase[phase[i]] && slot[i] >= a && slot[i] < b) out.push({ node: node[i], phase: phase[i], cpu: cpu[i] });
+      if ((!place || okPlace[place[i]]) && okPhase[phase[i]] && (!slot || (slot[i] >= a && slot[i] < b))) out.push({ node: node[i], phase: phase[i], cpu: cpu[i] });
+    return out;
+  }
+
+  // Threads or processes whose stacks are asked for: that of the thread, those of the units, or all.
+  private places(view: View): Uint8Array {
+    const { model } = this;
+    const units = new Set(view.units);
+    const isWanted = (t: number): boolean => (view.thread >= 0 ? t === view.thread : units.size === 0 || units.has(model.units[model.threads.unit[t]]?.row ?? -1));
+    if (this.byThread) return Uint8Array.from({ length: model.threads.count }, (_, t) => Number(isWanted(t)));
+    const process = model.table("threads").numbers("process");
+    const out = new Uint8Array(model.table("processes").rows);
+    for (let t = 0; t < model.threads.count; t++) if (isWanted(t)) out[process[t]] = 1;
     return out;
   }
 

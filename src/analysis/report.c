@@ -433,6 +433,23 @@ static void count_sample(struct report_state *state, const struct report_thread 
         amount_add(amounts[i], is_closing(sample) ? 0 : 1, sample->cpu_ns - late, late);
 }
 
+static int tell_sample(const struct report_state *state, const struct report_thread *thread,
+                       uint32_t cell, const struct profile_sample *sample)
+{
+    const struct report *report = &state->report;
+    uint64_t late = sample->late_ns < sample->cpu_ns ? sample->late_ns : sample->cpu_ns;
+    if (!state->options.sampled)
+        return LAM_OK;
+    struct report_sampled sampled = {
+        .thread = (uint32_t)(thread - report->threads.items),
+        .phase = classifier_bucket(report->cls, report->cells.items[cell].bucket).phase,
+        .stack = sample->stack,
+        .samples = is_closing(sample) ? 0 : 1,
+        .at_ns = sample->at_ns,
+        .cpu_ns = sample->cpu_ns - late};
+    return state->options.sampled(state->options.sampled_ctx, &sampled);
+}
+
 /* On the stack of the thread's last sample, whatever the thread was called afterwards. */
 static int on_closing_sample(struct report_state *state, const struct report_thread *thread,
                              struct thread_state *own, const struct profile_sample *sample)
@@ -443,7 +460,7 @@ static int on_closing_sample(struct report_state *state, const struct report_thr
     count_sample(state, thread, own->sample_cell, sample);
     state->report.coverage.closing_ns += sample->cpu_ns - late;
     own->span.open.cpu_ns += sample->cpu_ns - late;
-    return LAM_OK;
+    return tell_sample(state, thread, own->sample_cell, sample);
 }
 
 static int extend_span(struct report_state *state, struct thread_state *own,
@@ -483,7 +500,8 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
     if (!state->has_sample || sample->at_ns > state->last_sample_ns)
         state->last_sample_ns = sample->at_ns;
     state->has_sample = true;
-    return extend_span(state, own, sample);
+    rc = tell_sample(state, thread, own->sample_cell, sample);
+    return rc < 0 ? rc : extend_span(state, own, sample);
 }
 
 /* What the thread was doing when it waited: a macro that reads a file, a linker that waits for its threads. */

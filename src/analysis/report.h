@@ -227,11 +227,23 @@ struct report {
     cargo_unseen; /* in cargo->units: it ran them, and no process was recorded */
 };
 
+/* A sample with what it was found to mean. A thread's closing stretch comes as well, with samples 0. */
+struct report_sampled {
+    uint32_t thread; /* index */
+    uint32_t phase;  /* classifier_phase() */
+    uint32_t stack;  /* the input's id */
+    uint32_t samples;
+    int64_t at_ns;
+    uint64_t cpu_ns; /* without the late part */
+};
+
 struct report_options {
     struct classifier *cls;
     struct frame_names names;
     bool want_spans; /* 56 bytes each in memory; there are about as many as changes of phase */
     bool read_files; /* response files of command lines may be read from this machine */
+    int (*sampled)(void *ctx, const struct report_sampled *sampled); /* NULL */
+    void *sampled_ctx;
 };
 
 int report_open(struct report **report, const struct report_options *options, struct lam_error *err);

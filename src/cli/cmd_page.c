@@ -11,11 +11,14 @@
 #include "cli/read_report.h"
 #include "output/write_page.h"
 
+enum { STACK_BYTES = 48 << 10 };
+
 struct page_settings {
     const char *const *inputs;
     size_t count;
     const char *output;
     bool replaces, redacts;
+    uint64_t max_stack_bytes;
     struct option_list markers;
 };
 
@@ -23,14 +26,20 @@ static int put_recording(const struct page_settings *set, struct classifier *cls
                          struct byteout *out, struct lam_error *err)
 {
     struct report_reading reading = {0};
-    struct report_reading_options options = {.cls = cls, .by_unit = true, .want_spans = true};
-    struct strbuf name = {0};
+    struct stack_slices slices;
+    stack_slices_init(&slices);
+    struct report_reading_options options = {
+        .cls = cls, .by_unit = true, .want_spans = true, .slices = &slices};
     int rc = report_reading_open(&reading, &input, 1, &options, err);
-    struct page_options page = {
-        .name = path_name(input), .redacts = set->redacts, .labels = reading.labels};
+    struct page_options page = {.name = path_name(input),
+                                .redacts = set->redacts,
+                                .labels = reading.labels,
+                                .slices = &slices,
+                                .names = symbol_names_frames(&reading.names),
+                                .max_stack_bytes = set->max_stack_bytes};
     if (rc == LAM_OK)
         rc = write_page_recording(reading.report, &page, out, err);
-    strbuf_free(&name);
+    stack_slices_free(&slices);
     report_reading_close(&reading);
     return rc;
 }
@@ -65,13 +74,16 @@ static int write_page(const struct page_settings *set, struct lam_error *err)
 
 int cmd_page(int argc, char **argv)
 {
-    struct page_settings set = {.output = "-"};
+    struct page_settings set = {.output = "-", .max_stack_bytes = STACK_BYTES};
     const struct option_row rows[] = {
         {"output", 'o', "FILE", "where it goes; - is standard output [-]", OPTION_TEXT, &set.output,
          NULL, NULL},
         {"force", 'f', NULL, "replace a file that is there", OPTION_FLAG, &set.replaces, NULL, NULL},
         {"redact", 'r', NULL, "leave out arguments, paths, command lines and the host", OPTION_FLAG,
          &set.redacts, NULL, NULL},
+        {"max-stacks", 0,
+         "BYTES", "of the file, for flame graphs; small branches are cut to keep to it, and counted; 0 cuts nothing [48KiB]",
+         OPTION_BYTES, &set.max_stack_bytes, NULL, NULL},
         OPTION_ROW_MARKERS('m', &set.markers),
         {0},
     };

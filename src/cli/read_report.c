@@ -41,14 +41,19 @@ static bool is_wanted_process(void *ctx, const struct profile_process *process)
 }
 
 static int push(struct report_reading *reading, const char *const *inputs, size_t count,
-                const struct profile_sink *also, struct lam_error *err)
+                const struct profile_sink *also, struct stack_slices *slices, struct lam_error *err)
 {
-    struct sink_tee both, all;
+    struct sink_tee both, all, with_stacks;
     struct profile_sink first = report_sink(reading->report), second = labels_sink(reading->labels),
                         sink = sink_tee(&both, &first, &second);
     if (also) {
         struct profile_sink inner = sink;
         sink = sink_tee(&all, &inner, also);
+    }
+    struct profile_sink stacks, outer = sink;
+    if (slices) {
+        stacks = stack_slices_sink(slices);
+        sink = sink_tee(&with_stacks, &outer, &stacks);
     }
     return input_read(inputs, count, &sink, err);
 }
@@ -67,7 +72,9 @@ int report_reading_open(struct report_reading *reading, const char *const *input
     struct report_options report_options = {.cls = options->cls,
                                             .names = symbol_names_frames(&reading->names),
                                             .want_spans = options->want_spans,
-                                            .read_files = is_recording};
+                                            .read_files = is_recording,
+                                            .sampled = options->slices ? stack_slices_sampled : NULL,
+                                            .sampled_ctx = options->slices};
     if (rc == LAM_OK)
         rc = report_open(&reading->report, &report_options, err);
     struct wanted wanted = {reading->report, options->unit};
@@ -81,7 +88,9 @@ int report_reading_open(struct report_reading *reading, const char *const *input
     if (rc == LAM_OK)
         rc = labels_open(&reading->labels, &label_options, err);
     if (rc == LAM_OK)
-        rc = push(reading, inputs, count, options->also, err);
+        rc = push(reading, inputs, count, options->also, options->slices, err);
+    if (rc == LAM_OK && options->slices)
+        stack_slices_finish(options->slices);
     if (rc == LAM_OK)
         rc = labels_finish(reading->labels, err);
     if (rc == LAM_OK && is_recording)

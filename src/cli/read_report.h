@@ -4,6 +4,7 @@
 
 #include "analysis/label_totals.h"
 #include "analysis/report.h"
+#include "analysis/stack_slices.h"
 #include "analysis/symbol_names.h"
 
 /* All-zero is closed. */
@@ -19,6 +20,7 @@ struct report_reading_options {
     const struct profile_sink *also; /* takes events as well; NULL */
     bool by_unit, by_argument, by_path;
     bool want_spans;  /* report.spans is filled */
+    struct stack_slices *slices; /* takes samples with their stacks; NULL */
     const char *unit; /* only events of processes that are called so; NULL */
 };
 

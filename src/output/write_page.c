@@ -8,6 +8,7 @@
 #include "output/page_report.h"
 #include "output/page_rules.h"
 #include "output/page_spans.h"
+#include "output/page_stacks.h"
 #include "output/page_template.h"
 #include "output/write_report.h"
 
@@ -21,6 +22,7 @@ struct page_work {
     struct strbuf members; /* of the header, taken over from the report */
     struct strbuf header, sections;
     uint64_t quantum_ns;
+    struct page_stacks_cut stacks;
 };
 
 /* ---- what the report says ---- */
@@ -86,6 +88,19 @@ static void add_rows(struct page_work *work)
     array_each(&report->threads, thread) page_int(data, of_thread, thread->process);
 }
 
+/* Base64 takes four bytes for three. */
+static int add_stacks(struct page_work *work)
+{
+    const struct page_options *options = work->options;
+    struct page_stacks_options stacks = {.report = work->report,
+                                         .slices = options->slices,
+                                         .names = options->names,
+                                         .quantum_ns = work->quantum_ns,
+                                         .usual_cpu = page_usual_cpu(work->report, work->quantum_ns),
+                                         .max_bytes = options->max_stack_bytes / 4 * 3};
+    return page_stacks(&work->columns, &stacks, &work->stacks);
+}
+
 static int add_tables(struct page_work *work, struct lam_error *err)
 {
     work->quantum_ns = page_quantum_ns(work->report);
@@ -94,6 +109,8 @@ static int add_tables(struct page_work *work, struct lam_error *err)
                               page_usual_cpu(work->report, work->quantum_ns));
     if (rc == LAM_OK)
         rc = page_spans(&work->columns, work->report, work->quantum_ns);
+    if (rc == LAM_OK && work->options->slices)
+        rc = add_stacks(work);
     return rc < 0 ? lam_error_set(err, rc, "page: %s", lam_code_text(rc)) : LAM_OK;
 }
 
@@ -153,6 +170,7 @@ static int write_header(struct page_work *work, struct lam_error *err)
     json_member_bool(&json, "redacted", options->redacts);
     put_phases(work, &json);
     put_spans(work, &json);
+    page_describe_stacks(&work->stacks, &json);
     page_describe_rules(&work->columns, work->quantum_ns, &json);
     page_columns_describe(&work->columns, &json);
     json_put_end(&json);

@@ -8,13 +8,17 @@
 
 #include "analysis/label_totals.h"
 #include "analysis/report.h"
+#include "analysis/stack_slices.h"
 #include "base/byteout.h"
 
 struct page_options {
-    const char *name;            /* of the recording, for people */
-    unsigned set;                /* 0; 1: what is compared with */
-    bool redacts;                /* no arguments, no directories, no host, no command lines */
-    const struct labels *labels; /* of events; NULL */
+    const char *name;                  /* of the recording, for people */
+    unsigned set;                      /* 0; 1: what is compared with */
+    bool redacts;                      /* no arguments, no directories, no host, no command lines */
+    const struct labels *labels;       /* of events; NULL */
+    const struct stack_slices *slices; /* finished; NULL: no stacks */
+    struct frame_names names;          /* of their frames */
+    size_t max_stack_bytes;            /* of the file; 0: no limit */
 };
 
 /* LAM_E_UNSUPPORTED when this lamella was built without the page. */
