@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-/* Every member of struct profile_sink_ops. */
+/* Every member of struct profile_sink_ops that takes something. */
 #define CALLS(X)                        \
     X(session, profile_session)         \
     X(process, profile_process)         \
@@ -28,7 +28,8 @@
     X(session_end, profile_session_end)
 
 #define COUNT_CALL(name, type) +1
-static_assert(sizeof(struct profile_sink_ops) / sizeof(void *) == 0 CALLS(COUNT_CALL),
+static_assert(sizeof(struct profile_sink_ops) / sizeof(void *) ==
+                  1 CALLS(COUNT_CALL), /* and knows_args */
               "a call of the sink is missing above");
 
 #define DEFINE_CALL(name, type)                              \
@@ -44,6 +45,18 @@ static_assert(sizeof(struct profile_sink_ops) / sizeof(void *) == 0 CALLS(COUNT_
     }
 CALLS(DEFINE_CALL)
 
+static bool is_content(const struct profile_sink *sink, uint32_t process, uint64_t args_id)
+{
+    return !sink->wants.args ||
+           (sink->ops->knows_args && sink->ops->knows_args(sink->ctx, process, args_id));
+}
+
+static bool tee_knows_args(void *ctx, uint32_t process, uint64_t args_id)
+{
+    const struct sink_tee *tee = ctx;
+    return is_content(&tee->first, process, args_id) && is_content(&tee->second, process, args_id);
+}
+
 #define SET_CALL(name, type) \
     tee->ops.name = first->ops->name || second->ops->name ? tee_##name : NULL;
 
@@ -53,6 +66,7 @@ struct profile_sink sink_tee(struct sink_tee *tee, const struct profile_sink *fi
     tee->first = *first;
     tee->second = *second;
     CALLS(SET_CALL)
+    tee->ops.knows_args = tee_knows_args;
     return (struct profile_sink){
         .ctx = tee,
         .ops = &tee->ops,

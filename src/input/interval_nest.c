@@ -160,6 +160,7 @@ static int tell(struct interval_nest *nest, const struct nest_item *item, uint32
         .end_thread = item->end_thread,
         .args = args ? args->texts.items : NULL,
         .argc = args ? args->texts.count : 0,
+        .args_id = item->args_id,
     };
     return nest->sink->ops->interval(nest->sink->ctx, &out);
 }
@@ -429,6 +430,7 @@ int interval_nest_add_folded(struct interval_nest *nest, const struct profile_in
         .folds = folds,
         .fold_count = fold_count,
         .label = in->label,
+        .args_id = in->args_id,
         .weight = in->weight ? in->weight : 1,
         .flags = in->flags &
                  (PROFILE_INTERVAL_OPEN | PROFILE_INTERVAL_DETACHED | PROFILE_INTERVAL_BACKWARD),

@@ -56,6 +56,7 @@ struct nest_item {
     size_t fold_count;
     uint32_t label, path, weight, flags;
     uint32_t thread, end_thread;
+    uint64_t args_id;  /* as given */
     uint32_t args;     /* index + 1 in the nest's args; 0: none */
     uint32_t sequence; /* among those with the same start */
 };

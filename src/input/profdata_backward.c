@@ -112,6 +112,7 @@ static int tell(struct backward *back, uint32_t lane_index, const struct open_in
         .weight = 1,
         .flags = item->flags,
         .end_thread = walk->first_thread + lane_index,
+        .args_id = profdata_walk_args_id(item->id),
     };
     int rc = walk->sink->wants.args ? profdata_walk_args(walk, item->id, &told.args, &told.argc)
                                     : LAM_OK;

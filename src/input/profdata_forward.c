@@ -147,6 +147,7 @@ static int tell_interval(struct forward *fwd, uint32_t lane_index, const struct 
         .active_ns = PROFILE_UNKNOWN,
         .weight = 1,
         .flags = waiting->was_backward ? (uint32_t)PROFILE_INTERVAL_BACKWARD : 0,
+        .args_id = profdata_walk_args_id(event->id),
     };
     int rc = profdata_label(walk->labels, walk->strings, event->kind, event->id, &told.label);
     if (rc >= 0 && walk->sink->wants.args)

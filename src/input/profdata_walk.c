@@ -68,6 +68,12 @@ void profdata_order_free(struct profdata_order *order)
 int profdata_walk_args(struct profdata_walk *walk, uint64_t id, const struct profile_text **args,
                        size_t *argc)
 {
+    const struct profile_sink *sink = walk->sink;
+    *args = NULL;
+    *argc = 0;
+    if (sink->ops->knows_args &&
+        sink->ops->knows_args(sink->ctx, walk->process, profdata_walk_args_id(id)))
+        return LAM_OK;
     strbuf_clear(&walk->text);
     array_clear(&walk->args);
     int rc = profdata_strings_text(walk->strings, id, &walk->text);
@@ -94,6 +100,7 @@ int profdata_walk_make_instant(struct profdata_walk *walk, const struct profdata
         .at_ns = profdata_walk_time(walk, at),
         .has_value = has_value,
         .value = has_value ? event->start : 0,
+        .args_id = profdata_walk_args_id(event->id),
     };
     int rc = profdata_label(walk->labels, walk->strings, event->kind, event->id, &out->label);
     if (rc >= 0 && walk->sink->wants.args)

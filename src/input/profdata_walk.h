@@ -47,7 +47,14 @@ void profdata_walk_free(struct profdata_walk *walk);
 
 /* ---- for both ---- */
 
-/* The arguments of an event's id, for a sink that wants them; they live until the next call. */
+/* What a string is called in args_id; 0 is none. */
+static inline uint64_t profdata_walk_args_id(uint64_t id)
+{
+    return id + 1;
+}
+
+/* The arguments of an event's id, for a sink that wants them; they live until the next call. None for a sink that has kept
+ * them. */
 int profdata_walk_args(struct profdata_walk *walk, uint64_t id, const struct profile_text **args,
                        size_t *argc);
 

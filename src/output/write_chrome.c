@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "output/export_rows.h"
@@ -26,6 +27,12 @@ struct chrome_row {
     uint32_t depth;
 };
 
+/* Arguments of an args_id, as they stand in an event. */
+struct chrome_args {
+    struct chrome_piece piece; /* ,"args":{"arg0":"…"; nothing where there are none */
+    uint32_t argc;
+};
+
 struct chrome {
     struct export_options options;
     struct byteout *out;
@@ -34,13 +41,20 @@ struct chrome {
     struct arena arena;
     LAM_ARRAY(struct chrome_piece) heads;    /* by label: {"name":"…","cat":"…" */
     LAM_ARRAY(struct chrome_row) row_states; /* by row */
-    struct strbuf event;                     /* an interval in the making */
+    struct map args_ids; /* args_id of the process args_process → index of args */
+    LAM_ARRAY(struct chrome_args) args;
+    struct arena args_text;
+    uint32_t args_process;
+    struct strbuf event; /* an interval in the making */
     struct strbuf scratch;
     bool has_events; /* a comma is due */
     bool has_samples;
     enum profile_measure measure;
     uint64_t samples_left_out, folds;
 };
+
+/* So much of arguments is kept ready: 16 MiB of numbers, 9 of pieces, and texts. */
+enum { ARGS_MAX = 3 << 17, ARGS_TEXT_MAX = 16 << 20 };
 
 /* Copying what waits again and again must not take forever, however many intervals share their times. */
 enum { WAITING_MAX = 1 << 15 };
@@ -172,6 +186,57 @@ static void add_texts(struct chrome *chrome, struct strbuf *to, unsigned *count,
         add_key(to, count, key);
         add_json(to, args[i]);
     }
+}
+
+static const struct chrome_args *find_args(const struct chrome *chrome, uint32_t process,
+                                           uint64_t args_id)
+{
+    uint64_t index;
+    return args_id && process == chrome->args_process && map_get(&chrome->args_ids, args_id, &index)
+               ? &chrome->args.items[index]
+               : NULL;
+}
+
+static bool knows_args(void *ctx, uint32_t process, uint64_t args_id)
+{
+    return find_args(ctx, process, args_id) != NULL;
+}
+
+static int keep_args(struct chrome *chrome, uint32_t process, uint64_t args_id,
+                     struct profile_text text, size_t argc)
+{
+    if (process != chrome->args_process) {
+        map_clear(&chrome->args_ids);
+        array_clear(&chrome->args);
+        arena_free(&chrome->args_text);
+        chrome->args_process = process;
+    }
+    if (!args_id || chrome->args.count >= ARGS_MAX ||
+        chrome->args_text.used_bytes + text.size > ARGS_TEXT_MAX)
+        return LAM_OK;
+    struct chrome_args kept = {
+        {arena_strndup(&chrome->args_text, text.bytes, text.size), (uint32_t)text.size},
+        (uint32_t)argc};
+    if (!kept.piece.text || map_put(&chrome->args_ids, args_id, chrome->args.count) < 0)
+        return LAM_E_NOMEM;
+    return array_push(&chrome->args, kept);
+}
+
+/* The arguments of an event, as they were the last time; a failure shows in the text. known: of find_args(). */
+static void add_args(struct chrome *chrome, struct strbuf *to, unsigned *count,
+                     const struct chrome_args *known, uint32_t process, uint64_t args_id,
+                     const struct profile_text *args, size_t argc)
+{
+    if (known) {
+        strbuf_add_bytes(to, known->piece.text, known->piece.size);
+        *count += known->argc;
+        return;
+    }
+    size_t begin = to->length;
+    add_texts(chrome, to, count, args, argc);
+    struct profile_text text = {strbuf_text(to) + begin, to->length - begin};
+    if (strbuf_ok(to) && keep_args(chrome, process, args_id, text, *count) < 0)
+        to->failed = true;
 }
 
 static void add_number(struct strbuf *to, unsigned *count, const char *key, uint64_t value)
@@ -336,14 +401,18 @@ static void add_interval(struct chrome *chrome, struct strbuf *to, const struct 
     at = put_microseconds(at, interval->end_ns - interval->start_ns);
     *at++ = ',';
     at = put_bytes(at, tail->text, tail->size);
-    bool is_plain = !interval->argc && !interval->flags && interval->weight <= 1;
+    const struct chrome_args *known = find_args(chrome, interval->process, interval->args_id);
+    size_t argc = known ? known->argc : interval->argc;
+    bool is_new = !known && interval->args_id; /* also to know that there are none */
+    bool is_plain = !argc && !is_new && !interval->flags && interval->weight <= 1;
     if (is_plain)
         *at++ = '}';
     strbuf_advance(to, (size_t)(at - start));
     if (is_plain)
         return;
     unsigned count = 0;
-    add_texts(chrome, to, &count, interval->args, interval->argc);
+    add_args(chrome, to, &count, known, interval->process, interval->args_id, interval->args,
+             interval->argc);
     add_flags(to, &count, interval);
     add_end(to, count);
 }
@@ -406,7 +475,9 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
     if (instant->has_value) /* each number among a counter's arguments is a line of its own */
         add_number(&chrome->event, &count, "value", instant->value);
     else
-        add_texts(chrome, &chrome->event, &count, instant->args, instant->argc);
+        add_args(chrome, &chrome->event, &count,
+                 find_args(chrome, instant->process, instant->args_id), instant->process,
+                 instant->args_id, instant->args, instant->argc);
     return put_event(chrome, count);
 }
 
@@ -516,6 +587,7 @@ static const struct profile_sink_ops chrome_ops = {
     .interval = on_interval,
     .instant = on_instant,
     .fold = on_fold,
+    .knows_args = knows_args,
     .sample = on_sample,
     .wait = on_wait,
     .process_end = on_process_end,
@@ -579,6 +651,9 @@ void write_chrome_close(void **state)
     array_free(&chrome->heads);
     array_each(&chrome->row_states, row) strbuf_free(&row->waiting);
     array_free(&chrome->row_states);
+    map_free(&chrome->args_ids);
+    array_free(&chrome->args);
+    arena_free(&chrome->args_text);
     strbuf_free(&chrome->event);
     strbuf_free(&chrome->scratch);
     mem_free(chrome);

@@ -21,6 +21,7 @@ enum {
     REFERENCE = 0xfe,
     STRING_END = 0xff,
     KNOWN_ARGS = 1 << 15, /* strings of labels with arguments that are found again */
+    KNOWN_IDS = 3 << 18,  /* the same by the input's number, which says it at once: 32 MiB of map */
     SPARE_TID = 1 << 20,  /* threads whose number is taken are numbered from here */
 };
 
@@ -54,6 +55,8 @@ struct writer {
     uint32_t spare_tid;
     uint64_t generic_id; /* the kind of labels without one; 0: not written yet */
     struct known_args known[KNOWN_ARGS];
+    struct map known_ids; /* args_id of the process known_process → string */
+    uint32_t known_process;
     struct strbuf text, command;
     /* The process of the first event gives the file its metadata. */
     int64_t zero_ns;
@@ -146,6 +149,28 @@ static int id_of(struct writer *writer, uint32_t label, const struct profile_tex
     return strbuf_ok(&writer->text) ? LAM_OK : LAM_E_NOMEM;
 }
 
+static bool knows_args(void *ctx, uint32_t process, uint64_t args_id)
+{
+    const struct writer *writer = ctx;
+    return process == writer->known_process && map_get(&writer->known_ids, args_id, NULL);
+}
+
+/* What the input knows to be the same string is written once, as far as that fits into memory. */
+static int known_id_of(struct writer *writer, uint32_t process, uint32_t label, uint64_t args_id,
+                       const struct profile_text *args, size_t argc, uint64_t *id)
+{
+    if (process != writer->known_process) {
+        map_clear(&writer->known_ids);
+        writer->known_process = process;
+    }
+    if (args_id && map_get(&writer->known_ids, args_id, id))
+        return LAM_OK;
+    int rc = id_of(writer, label, args, argc, id);
+    if (rc >= 0 && args_id && writer->known_ids.count < KNOWN_IDS)
+        rc = map_put(&writer->known_ids, args_id, *id);
+    return rc;
+}
+
 /* ---- events ---- */
 
 static void write_event(struct writer *writer, uint64_t kind, uint64_t id, uint32_t tid,
@@ -234,7 +259,8 @@ static int on_interval(void *ctx, const struct profile_interval *told)
     if (rc >= 0)
         rc = kind_of(writer, told->label, &item.kind);
     if (rc >= 0)
-        rc = id_of(writer, told->label, told->args, told->argc, &item.id);
+        rc = known_id_of(writer, told->process, told->label, told->args_id, told->args, told->argc,
+                         &item.id);
     if (rc < 0)
         return rc;
     item.start = time_of(writer, told->start_ns);
@@ -261,7 +287,8 @@ static int on_instant(void *ctx, const struct profile_instant *told)
     if (rc >= 0)
         rc = kind_of(writer, told->label, &kind);
     if (rc >= 0)
-        rc = id_of(writer, told->label, told->args, told->argc, &id);
+        rc = known_id_of(writer, told->process, told->label, told->args_id, told->args, told->argc,
+                         &id);
     if (rc < 0)
         return rc;
     uint64_t at = time_of(writer, told->at_ns);
@@ -443,6 +470,7 @@ struct profile_sink write_profdata_sink(void *state)
         .interval = on_interval,
         .instant = on_instant,
         .fold = on_fold,
+        .knows_args = knows_args,
         .process_end = on_process_end,
     };
     const struct writer *writer = state;
@@ -463,6 +491,7 @@ void write_profdata_close(void **state)
     array_free(&writer->thread_tids);
     map_free(&writer->lanes_by_place);
     map_free(&writer->tids);
+    map_free(&writer->known_ids);
     strbuf_free(&writer->text);
     strbuf_free(&writer->command);
     mem_free(writer);

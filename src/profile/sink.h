@@ -239,6 +239,7 @@ struct profile_interval {
     uint32_t end_thread; /* thread that ended it; differs from thread when DETACHED */
     const struct profile_text *args; /* without the label; only for a sink that wants arguments */
     size_t argc;
+    uint64_t args_id; /* 0, or the same for the same label's text and arguments within a process: knows_args() */
 };
 
 struct profile_instant {
@@ -249,6 +250,7 @@ struct profile_instant {
     uint64_t value;
     const struct profile_text *args;
     size_t argc;
+    uint64_t args_id; /* as an interval's */
 };
 
 /* A sample once more, with the innermost interval that its thread was in: for sinks that want it, after all samples of the process
@@ -318,6 +320,9 @@ struct profile_sink_ops {
     int (*interval)(void *ctx, const struct profile_interval *interval);
     int (*instant)(void *ctx, const struct profile_instant *instant);
     int (*fold)(void *ctx, const struct profile_fold *fold);
+    /* Whether the sink has kept what an args_id of this process stands for, and will have until the process's end: args may
+     * then be left out (argc 0) of what has this id. */
+    bool (*knows_args)(void *ctx, uint32_t process, uint64_t args_id);
     int (*thread_end)(void *ctx, const struct profile_thread_end *end);
     int (*notice)(void *ctx, const struct profile_notice *notice);
     int (*process_end)(void *ctx, const struct profile_process_end *end);
