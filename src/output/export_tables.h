@@ -81,4 +81,22 @@ struct profile_text export_program(const struct profile_process *process, char *
 /* What follows the last slash. */
 struct profile_text export_base_name(struct profile_text path);
 
+/* The calls by which a sink fills its frames: on_module, on_frame and on_stack of one whose context is a `type` that has them
+ * as `member`. */
+#define EXPORT_FRAMES_CALLS(type, member)                                \
+    static int on_module(void *ctx, const struct profile_module *module) \
+    {                                                                    \
+        return export_frames_module(&((type *)ctx)->member, module);     \
+    }                                                                    \
+                                                                         \
+    static int on_frame(void *ctx, const struct profile_frame *frame)    \
+    {                                                                    \
+        return export_frames_frame(&((type *)ctx)->member, frame);       \
+    }                                                                    \
+                                                                         \
+    static int on_stack(void *ctx, const struct profile_stack *stack)    \
+    {                                                                    \
+        return export_frames_stack(&((type *)ctx)->member, stack);       \
+    }
+
 #endif

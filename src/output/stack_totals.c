@@ -25,20 +25,7 @@ static int on_process(void *ctx, const struct profile_process *process)
                       &totals->groups.items[process->process]);
 }
 
-static int on_module(void *ctx, const struct profile_module *module)
-{
-    return export_frames_module(&((struct stack_totals *)ctx)->frames, module);
-}
-
-static int on_frame(void *ctx, const struct profile_frame *frame)
-{
-    return export_frames_frame(&((struct stack_totals *)ctx)->frames, frame);
-}
-
-static int on_stack(void *ctx, const struct profile_stack *stack)
-{
-    return export_frames_stack(&((struct stack_totals *)ctx)->frames, stack);
-}
+EXPORT_FRAMES_CALLS(struct stack_totals, frames)
 
 static int on_label(void *ctx, const struct profile_label *label)
 {

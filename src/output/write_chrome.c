@@ -45,6 +45,8 @@ struct chrome {
     LAM_ARRAY(struct chrome_args) args;
     struct arena args_text;
     uint32_t args_process;
+    uint64_t asked_id; /* that knows_args() said yes to the last time: its event comes next */
+    uint64_t asked_index;
     struct strbuf event; /* an interval in the making */
     struct strbuf scratch;
     bool has_events; /* a comma is due */
@@ -191,15 +193,22 @@ static void add_texts(struct chrome *chrome, struct strbuf *to, unsigned *count,
 static const struct chrome_args *find_args(const struct chrome *chrome, uint32_t process,
                                            uint64_t args_id)
 {
-    uint64_t index;
-    return args_id && process == chrome->args_process && map_get(&chrome->args_ids, args_id, &index)
-               ? &chrome->args.items[index]
-               : NULL;
+    uint64_t index = chrome->asked_index;
+    if (!args_id || process != chrome->args_process ||
+        (args_id != chrome->asked_id && !map_get(&chrome->args_ids, args_id, &index)))
+        return NULL;
+    return &chrome->args.items[index];
 }
 
 static bool knows_args(void *ctx, uint32_t process, uint64_t args_id)
 {
-    return find_args(ctx, process, args_id) != NULL;
+    struct chrome *chrome = ctx;
+    const struct chrome_args *known = find_args(chrome, process, args_id);
+    if (!known)
+        return false;
+    chrome->asked_id = args_id;
+    chrome->asked_index = (uint64_t)(known - chrome->args.items);
+    return true;
 }
 
 static int keep_args(struct chrome *chrome, uint32_t process, uint64_t args_id,
@@ -210,6 +219,7 @@ static int keep_args(struct chrome *chrome, uint32_t process, uint64_t args_id,
         array_clear(&chrome->args);
         arena_free(&chrome->args_text);
         chrome->args_process = process;
+        chrome->asked_id = 0;
     }
     if (!args_id || chrome->args.count >= ARGS_MAX ||
         chrome->args_text.used_bytes + text.size > ARGS_TEXT_MAX)

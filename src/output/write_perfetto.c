@@ -409,20 +409,7 @@ static int on_process(void *ctx, const struct profile_process *process)
     return rc;
 }
 
-static int on_module(void *ctx, const struct profile_module *module)
-{
-    return export_frames_module(&((struct perfetto *)ctx)->frames, module);
-}
-
-static int on_frame(void *ctx, const struct profile_frame *frame)
-{
-    return export_frames_frame(&((struct perfetto *)ctx)->frames, frame);
-}
-
-static int on_stack(void *ctx, const struct profile_stack *stack)
-{
-    return export_frames_stack(&((struct perfetto *)ctx)->frames, stack);
-}
+EXPORT_FRAMES_CALLS(struct perfetto, frames)
 
 static int on_thread(void *ctx, const struct profile_thread *thread)
 {
