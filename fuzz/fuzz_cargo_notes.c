@@ -1,10 +1,11 @@
-/* Any bytes as cargo.json, as the answer of `cargo metadata`, and as a unit's fingerprint. */
+/* Any bytes as cargo.json, as artifacts.json, as the answer of `cargo metadata`, and as a unit's fingerprint. */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "build/cargo_fingerprint.h"
 #include "build/cargo_metadata.h"
 #include "build/cargo_notes.h"
+#include "build/unit_artifacts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -42,6 +43,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         cargo_notes_free(&notes);
     if (cargo_metadata_parse(&metadata, (const char *)data, size, &err) >= 0)
         cargo_metadata_free(&metadata);
+    struct artifact_list artifacts;
+    if (artifact_list_parse(&artifacts, (const char *)data, size, "fuzz", &err) >= 0)
+        artifact_list_free(&artifacts);
     read_fingerprint(data, size);
     return 0;
 }

@@ -84,7 +84,7 @@ def test_build_and_rebuild():
     workspace()
     done = build("build", out="a.lamella")
     check(b"Timing report saved" in done.stderr, "cargo says where its page is")
-    equal(attached("a.lamella"), {"cargo_timings", "cargo_notes"}, "attachments")
+    equal(attached("a.lamella"), {"cargo_timings", "cargo_notes", "artifacts"}, "attachments")
     info = complete("a.lamella")
     equal((info["command"], info["added_argument"]), (["cargo", "build"], "--timings"), "the command as given, and what was added")
     seen = report("a.lamella")
@@ -101,6 +101,16 @@ def test_build_and_rebuild():
     check(all(u["unblocked"] is not None for u in units), "all units are joined")
     equal(sum(u["kind"] == "build_script" and u["status"] == "new" for u in seen["units"]), 1, "the script's run")
     check(cargo["before_first_s"] > 0 and cargo["concurrency"], cargo)
+    # Classes, flags and files.
+    classes = {u["class_id"] for u in units}
+    check(None not in classes and len(classes) == len(units), "a class for each")
+    check(classes <= {c["class_id"] for c in seen["classes"]}, "and they are listed")
+    check(any({"flag": "opt-level", "value": "1"} in u["flags"] for u in cores.values()), "the override of a package is a flag")
+    check(all({a["kind"] for a in u["artifacts"]} >= {"rlib", "rmeta"} for u in libraries), [u["artifacts"] for u in libraries])
+    check("/" not in json.dumps([u["flags"] for u in units]), "no paths in flags")
+    shutil.rmtree("ws/target")
+    build("build", out="again.lamella", options=("--rate", "0"))
+    equal({u["class_id"] for u in rustc_units(report("again.lamella"))}, classes, "the same classes in another build")
 
     os.utime("ws/core/src/lib.rs")
     build("build", out="b.lamella", MODE="other")
@@ -161,7 +171,7 @@ def test_places_and_profiles():
     build("check", "--manifest-path", f"{place}/app/Cargo.toml", "--profile", "quick", "--target", host, "-j1", out="a.lamella", cwd="elsewhere",
           CARGO_TARGET_DIR=os.path.abspath("t"), RUSTC_WRAPPER=os.path.abspath("wrap.sh"))
     check(os.path.isdir("t/cargo-timings") and not os.path.exists("ws/target"), "built elsewhere")
-    equal(attached("a.lamella"), {"cargo_timings", "cargo_notes"}, "attachments")
+    equal(attached("a.lamella"), {"cargo_timings", "cargo_notes", "artifacts"}, "attachments")
     seen = report("a.lamella")
     equal((seen["cargo"]["profile"], seen["cargo"]["jobs"], seen["cargo"]["unseen"]), ("quick", 1, []), "profile and jobs")
     check(all(u["status"] == "new" and u["unblocked"] is not None for u in rustc_units(seen)), "wrapped units are joined")

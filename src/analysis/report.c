@@ -140,6 +140,9 @@ static int find_unit(struct report_state *state, const struct profile_process *s
     int rc = unit_from_command(&command, &report->arena, &unit.info);
     if (rc <= 0)
         return rc;
+    rc = unit_flags_of(&command, unit.info.kind, &report->arena, &unit.flags);
+    if (rc < 0)
+        return rc;
     struct strbuf title = {0};
     unit_title(&unit.info, &title);
     unit.title = strbuf_ok(&title) ? arena_strdup(&report->arena, strbuf_text(&title)) : NULL;

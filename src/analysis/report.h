@@ -20,6 +20,8 @@
 #include "build/cargo_notes.h"
 #include "build/cargo_record.h"
 #include "build/unit.h"
+#include "build/unit_artifacts.h"
+#include "build/unit_flags.h"
 #include "profile/sink.h"
 
 enum { REPORT_WAIT_JOBSERVER = 3, REPORT_WAIT_KINDS = 7 }; /* enum stream_wait_kind, [0] unused */
@@ -93,6 +95,10 @@ struct report_unit {
     enum cargo_status status; /* why cargo built it */
     const char *reason;       /* for people; NULL: not known */
     const char *reason_dep;   /* package of the dependency that took it along; NULL */
+    struct unit_flags flags;
+    struct unit_artifacts artifacts; /* files that it wrote, as they were at the command's end */
+    const char *class_id;            /* class_ids.h; after report_finish() */
+    const char *capture; /* "clean", "incremental": what its times are times of; NULL: no compilation */
 };
 
 /* The finest total: one process, role, codegen unit, bucket. */
@@ -252,6 +258,9 @@ struct profile_sink report_sink(struct report *report);
 /* Cargo's record, for report_finish() to join; the report takes it over, and what is in *cargo is gone. One at most. */
 int report_take_cargo(struct report *report, struct cargo_record *cargo);
 int report_take_notes(struct report *report, struct cargo_notes *notes);
+
+/* Files that units wrote go to their units; texts are copied. After report_finish() has sorted units or before it. */
+int report_take_artifacts(struct report *report, const struct artifact_list *list);
 
 /* The cargo unit of a unit; NULL. */
 const struct cargo_unit *report_cargo_unit(const struct report *report,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analysis/cargo_join.h"
+#include "analysis/class_ids.h"
 #include "analysis/report_state.h"
 
 /* ---- ledger ----------------------------------------------------------------------------------------------------- */
@@ -190,6 +191,8 @@ int report_finish(struct report *report, struct lam_error *err)
         rc = build_graph_make(report);
     if (rc == LAM_OK)
         rc = report_measure_waiting(report);
+    if (rc == LAM_OK)
+        rc = class_ids_make(report);
     if (rc == LAM_OK)
         rc = idle_stretches_make(&report->idle, report);
     if (rc == LAM_OK)

@@ -13,6 +13,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "cli/launcher_talk.h"
+#include "cli/record_artifacts.h"
 #include "cli/record_cargo.h"
 #include "cli/record_summary.h"
 #include "session/rate_ladder.h"
@@ -213,6 +214,22 @@ static int plan_profiles(const struct profile_wish *wish, struct record_settings
     return rc;
 }
 
+/* What a command leaves behind that is worth keeping beside its streams. */
+struct left_behind {
+    struct record_cargo cargo;
+    struct artifact_list artifacts;
+};
+
+static int attach(void *ctx, const char *recording, const struct record_window *window,
+                  struct session_attachments *attachments, struct lam_error *err)
+{
+    const struct left_behind *left = ctx;
+    int rc = record_artifacts_attach(&left->artifacts, recording, attachments, err);
+    int cargo_rc =
+        record_cargo_attach(&left->cargo, recording, window, attachments, rc < 0 ? NULL : err);
+    return rc < 0 ? rc : cargo_rc;
+}
+
 static int run(const struct record_settings *given, const struct profile_wish *wish,
                bool adds_argument, bool is_quiet)
 {
@@ -232,8 +249,11 @@ static int run(const struct record_settings *given, const struct profile_wish *w
         profile_request_free(&profiles);
         return 125;
     }
-    struct record_cargo cargo = {0};
-    record_cargo_begin(&cargo, &settings, adds_argument);
+    struct left_behind left = {0};
+    summary.artifacts = &left.artifacts;
+    settings.attach = attach;
+    settings.attach_ctx = &left;
+    record_cargo_begin(&left.cargo, &settings, adds_argument);
     int rc = record_run(&settings, &outcome, &error);
     signal(SIGPIPE, SIG_IGN); /* a reader of our messages that has gone must not change the exit code */
     status_clear(&status);
@@ -243,7 +263,8 @@ static int run(const struct record_settings *given, const struct profile_wish *w
     if (!outcome.has_run)
         launcher_say("%s", error.msg);
     record_outcome_free(&outcome);
-    record_cargo_free(&cargo);
+    record_cargo_free(&left.cargo);
+    artifact_list_free(&left.artifacts);
     profile_request_free(&profiles);
     return code;
 }

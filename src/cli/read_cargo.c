@@ -8,6 +8,8 @@
 #include "build/cargo_timings.h"
 #include "cli/launcher_talk.h"
 
+enum { ARTIFACTS_BYTES_MAX = 256 << 20 };
+
 /* Says what was wrong and goes on, unless memory is short. */
 static int unheeded(int rc, struct lam_error *err)
 {
@@ -97,6 +99,21 @@ static int read_records(struct report *report, const char *log_path, const char 
     return rc;
 }
 
+static int read_artifacts(struct report *report, const char *recording, struct lam_error *err)
+{
+    char *text = NULL, *path = path_join(recording, ARTIFACTS_NAME);
+    size_t size = 0;
+    struct artifact_list list = {0};
+    int rc = path ? file_read_all(path, ARTIFACTS_BYTES_MAX, &text, &size, err) : LAM_E_NOMEM;
+    if (rc >= 0)
+        rc = artifact_list_parse(&list, text, size, path, err);
+    rc = rc < 0 ? unheeded(rc, err) : report_take_artifacts(report, &list);
+    artifact_list_free(&list);
+    mem_free(text);
+    mem_free(path);
+    return rc;
+}
+
 int read_cargo(struct report *report, const char *recording, struct lam_error *err)
 {
     if (!path_is_dir(recording))
@@ -112,6 +129,8 @@ int read_cargo(struct report *report, const char *recording, struct lam_error *e
         rc = report_take_notes(report, &notes);
     else
         rc = unheeded(rc, err);
+    if (rc == LAM_OK)
+        rc = read_artifacts(report, recording, err);
     mem_free(log);
     mem_free(page);
     mem_free(noted);

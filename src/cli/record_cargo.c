@@ -306,10 +306,12 @@ static int attach_notes(const struct record_cargo *cargo, const char *recording,
     return rc;
 }
 
-static int attach(void *ctx, const char *recording, const struct record_window *window,
-                  struct session_attachments *attachments, struct lam_error *err)
+int record_cargo_attach(const struct record_cargo *cargo, const char *recording,
+                        const struct record_window *window, struct session_attachments *attachments,
+                        struct lam_error *err)
 {
-    const struct record_cargo *cargo = ctx;
+    if (!cargo->is_asked)
+        return LAM_OK;
     int rc = attach_page(cargo, recording, window, attachments, err);
     int log_rc = attach_log(cargo, recording, window, attachments, rc < 0 ? NULL : err);
     rc = rc < 0 ? rc : log_rc;
@@ -331,8 +333,7 @@ void record_cargo_begin(struct record_cargo *cargo, struct record_settings *sett
         cargo->has_before = fingerprints_read(&cargo->before, cargo->build_dir) == LAM_OK;
     if (adds_argument && !cargo->command.has_timings && knows_timings(cargo, program))
         add_argument(cargo, settings);
-    settings->attach = attach;
-    settings->attach_ctx = cargo;
+    cargo->is_asked = true;
 }
 
 void record_cargo_free(struct record_cargo *cargo)

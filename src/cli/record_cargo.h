@@ -15,15 +15,20 @@ struct record_cargo { /* all-zero: no command of cargo's */
     struct cargo_metadata metadata;
     struct fingerprints before;
     bool has_before;
+    bool is_asked;    /* it is a build of cargo's, and there is something to look for at its end */
     char *target_dir; /* where the page goes */
     char *build_dir;  /* where fingerprints are */
     char **argv;      /* what is to be run instead; NULL */
 };
 
-/* Before the command is started. Sets what it changes in *settings: command, shown_command, attach. Whatever goes wrong, the
+/* Before the command is started. Sets what it changes in *settings: command, shown_command. Whatever goes wrong, the
  * command is recorded as it is. adds_argument: --timings may be added. */
 void record_cargo_begin(struct record_cargo *cargo, struct record_settings *settings,
                         bool adds_argument);
+/* After the command: what it left behind goes into the recording. */
+int record_cargo_attach(const struct record_cargo *cargo, const char *recording,
+                        const struct record_window *window, struct session_attachments *attachments,
+                        struct lam_error *err);
 void record_cargo_free(struct record_cargo *cargo);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "base/units.h"
 #include "cli/launcher_talk.h"
+#include "cli/record_artifacts.h"
 #include "input/read_recording.h"
 #include "profile/sink.h"
 #include "reader/stream_names.h"
@@ -18,11 +19,13 @@ static_assert((int)STREAM_UNSAMPLED_FAILED < (int)SUMMARY_REASONS,
 struct tee {
     struct record_summary *summary;
     struct profile_sink symbols;
+    int64_t started_at_unix_ns;
 };
 
 static int on_session(void *ctx, const struct profile_session *session)
 {
     struct tee *tee = ctx;
+    tee->started_at_unix_ns = session->started_at_unix_ns;
     return tee->symbols.ops->session ? tee->symbols.ops->session(tee->symbols.ctx, session) : LAM_OK;
 }
 
@@ -48,7 +51,10 @@ static int on_process(void *ctx, const struct profile_process *process)
         summary->account_processes++;
     else
         summary->unsampled[process->why_not < SUMMARY_REASONS ? process->why_not : 0]++;
-    return LAM_OK;
+    const struct tee *tee = ctx;
+    return summary->artifacts
+               ? record_artifacts_add(summary->artifacts, process, tee->started_at_unix_ns)
+               : LAM_OK;
 }
 
 static int on_sample(void *ctx, const struct profile_sample *sample)
@@ -87,7 +93,7 @@ int record_write_symbols(void *ctx, const char *recording, struct lam_error *err
     int rc = symbols_collector_open(&hits, err);
     if (rc < 0)
         return rc;
-    struct tee tee = {summary, symbols_collector_sink(hits)};
+    struct tee tee = {.summary = summary, .symbols = symbols_collector_sink(hits)};
     struct profile_sink sink = {.ctx = &tee, .ops = &ops};
     rc = read_recording(recording, &sink, err);
     summary->is_read = rc >= 0;

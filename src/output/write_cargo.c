@@ -161,6 +161,24 @@ static void add_around(const struct report *report, struct strbuf *out)
     strbuf_add_char(out, '\n');
 }
 
+/* Whether compilers were called through a program that may have had the result already. */
+static bool has_wrapper(const struct report *report)
+{
+    static const char *const caches[] = {"sccache", "cachepot", "ccache", "kache"};
+    array_each(&report->settings, setting)
+    {
+        if (strstr(setting->key, "RUSTC") && strstr(setting->key, "WRAPPER") && setting->value[0])
+            return true;
+    }
+    array_each(&report->processes, process)
+    {
+        for (size_t i = 0; i < sizeof caches / sizeof *caches; i++)
+            if (strcmp(path_name(process->exe), caches[i]) == 0)
+                return true;
+    }
+    return false;
+}
+
 static int add_unseen(const struct report *report, struct strbuf *out)
 {
     size_t count = report->cargo_unseen.count;
@@ -176,7 +194,10 @@ static int add_unseen(const struct report *report, struct strbuf *out)
         if (title)
             strbuf_add_printable(out, title, strlen(title));
     }
-    strbuf_add(out, count > UNSEEN_SHOWN ? ", …\n" : "\n");
+    strbuf_add(out, count > UNSEEN_SHOWN ? ", …" : "");
+    strbuf_add(out, has_wrapper(report)
+                        ? "; a wrapper of rustc's is set, its cache may have had them\n"
+                        : "\n");
     arena_free(&arena);
     return LAM_OK;
 }
@@ -224,6 +245,7 @@ static void put_unseen(struct json_writer *json, const struct report *report)
 {
     struct arena arena = {0};
     double zero_s = (double)report->cargo_zero_ns / 1e9;
+    const char *capture = has_wrapper(report) ? "cached" : NULL;
     json_member_array(json, "unseen");
     array_each(&report->cargo_unseen, index)
     {
@@ -236,6 +258,7 @@ static void put_unseen(struct json_writer *json, const struct report *report)
         put_seconds(json, "start_s", unit->start_s + zero_s);
         put_seconds(json, "end_s", unit->end_s + zero_s);
         json_member_bool(json, "finished", unit->is_finished);
+        json_member_str(json, "capture", capture);
         json_put_end(json);
     }
     json_put_end(json);

@@ -4,6 +4,7 @@
 
 #include "base/json_write.h"
 #include "output/write_cargo.h"
+#include "output/write_classes.h"
 #include "output/write_graph.h"
 #include "output/write_labels.h"
 #include "output/write_machine.h"
@@ -292,6 +293,7 @@ static void put_unit(struct json_writer *json, const struct report *report, uint
     }
     json_put_end(json);
     put_waits(json, &process->ledger.waits);
+    write_unit_class_json(json, unit);
     json_member_str(json, "status", cargo_status_name(unit->status));
     json_member_str(json, "reason", unit->reason);
     put_cargo_unit(json, report_cargo_unit(report, unit));
@@ -397,7 +399,9 @@ int write_report_json(const struct report *report, const struct report_view *vie
     write_graph_json(&json, report, view);
     if (view->replay && view->replay->is_there)
         write_replay_json(&json, view->replay);
-    rc = write_macros_json(&json, report, view);
+    rc = write_classes_json(&json, report, &rows);
+    if (rc == LAM_OK)
+        rc = write_macros_json(&json, report, view);
     write_labels_json(&json, report, view);
     put_threads(&json, report);
     put_processes(&json, report);

@@ -171,22 +171,24 @@ static const struct schema_column environment_columns[] = {
 
 static const struct schema_column class_columns[] = {
     RUN_ID,
-    TEXT(TABLE, 5, "class_id", "hash of the other columns but the toolchain"),
-    TEXT(TABLE, 5, "package", "name"),
-    TEXT(TABLE, 5, "version", "of the package"),
-    TEXT(TABLE, 5, "source", "registry, path, git"),
-    TEXT(TABLE, 5, "features", "switched on, sorted"),
-    TEXT(TABLE, 5, "profile", "of the build"),
-    TEXT(TABLE, 5, "flags", "that move compile time"),
-    TEXT(TABLE, 5, "target", "triple"),
-    TEXT(TABLE, 5, "dep_class_ids", "of what it depends on, sorted"),
+    TEXT(BOTH, 5, "class_id",
+         "hash of what makes it the same work in another build; without the toolchain"),
+    TEXT(BOTH, 5, "package", "name"),
+    TEXT(BOTH, 5, "version", "of the package"),
+    TEXT(BOTH, 5, "source", "registry, path, git"),
+    TEXT(BOTH, 5, "features", "switched on, sorted"),
+    TEXT(BOTH, 5, "profile", "of the build"),
+    TEXT(BOTH, 5, "flags", "that move compile time"),
+    TEXT(BOTH, 5, "target", "triple"),
+    TEXT(BOTH, 5, "dep_class_ids", "of what it depends on, sorted"),
     TEXT(TABLE, 5, "cone_class_ids", "of all below it, sorted"),
 };
 
 static const struct schema_column unit_columns[] = {
     RUN_ID,
     TEXT(BOTH, 1, "unit", "its name for people: 'serde 1.0.229'"),
-    TEXT(TABLE, 5, "class_id", "of the class of compilations it belongs to"),
+    TEXT(BOTH, 5, "class_id",
+         "of the class of compilations it belongs to; null: it depends on what was fresh"),
     TEXT(BOTH, 1, "kind", "rustc, rustdoc, compile, assemble, link, build_script"),
     TEXT(BOTH, 1, "crate", "name of the crate"),
     TEXT(BOTH, 1, "package", "name of the package, from the path"),
@@ -205,7 +207,10 @@ static const struct schema_column unit_columns[] = {
     TEXT(JSON, 1, "metadata", "cargo's -C metadata: tells two builds of a crate apart"),
     TEXT(JSON, 1, "source", "the first source file"),
     TEXT(JSON, 1, "output", "what it writes"),
-    TEXT(TABLE, 4, "capture", "clean, cached, incremental"),
+    TEXT(BOTH, 4, "capture",
+         "clean or incremental: what its times are times of; null: no compilation"),
+    ROWS(JSON, 4, "flags", "unit_flags", "flags that move compile time, scrubbed of paths"),
+    ROWS(JSON, 4, "artifacts", "artifacts", "files that it wrote, as they were at the command's end"),
     COUNT(BOTH, 1, "pid", "of its process"),
     COUNT(BOTH, 1, "exit_code", "of its process; null when a signal ended it or nobody said"),
     YES_NO(JSON, 1, "sampled", "samples were taken"),
@@ -304,6 +309,8 @@ static const struct schema_column cargo_unseen_columns[] = {
     SECONDS(JSON, 4, "start_s", "by cargo"),
     SECONDS(JSON, 4, "end_s", "by cargo; null: it had not ended"),
     YES_NO(JSON, 4, "finished", "cargo saw its end"),
+    TEXT(JSON, 4,
+         "capture", "cached: a wrapper of rustc's was set, whose cache may have had it: no claim about its time; else null"),
 };
 
 static const struct schema_column unit_dep_columns[] = {
@@ -375,9 +382,9 @@ static const struct schema_column what_if_columns[] = {
 
 static const struct schema_column unit_flag_columns[] = {
     RUN_ID,
-    TEXT(TABLE, 4, "unit", ""),
-    TEXT(TABLE, 4, "flag", "name"),
-    TEXT(TABLE, 4, "value", ""),
+    TEXT(TABLE, 4, "unit", "that has it"),
+    TEXT(BOTH, 4, "flag", "name"),
+    TEXT(BOTH, 4, "value", "yes for a flag without one; (path) for a path"),
 };
 
 static const struct schema_column segment_columns[] = {
@@ -560,8 +567,9 @@ static const struct schema_column process_columns[] = {
 static const struct schema_column artifact_columns[] = {
     RUN_ID,
     TEXT(TABLE, 4, "unit", "that wrote it"),
-    TEXT(TABLE, 4, "kind", "rmeta, rlib, obj, exe, dwo, ..."),
-    BYTES(TABLE, 4, "bytes", "size"),
+    TEXT(JSON, 4, "file", "its name, without the directory"),
+    TEXT(BOTH, 4, "kind", "rmeta, rlib, obj, exe, shared, archive, dwo, asm, file"),
+    BYTES(BOTH, 4, "bytes", "size"),
 };
 
 /* Seconds where a profile measures time. Where it counts something else (session: intervals.measure) the same figure stands
@@ -748,7 +756,7 @@ const struct schema_table schema_tables[] = {
     ROW("memory_holders", "process that held memory then", NULL, 1, 2, memory_holder_columns),
     ROW_WHEN("memory", "reading of a process's memory; those that hardly differ are left out",
              "memory", 1, 2, "--by memory was given", memory_columns),
-    ROW("classes", "class of compilations", NULL, 1, 5, class_columns),
+    ROW("classes", "class of compilations of the units shown", "classes", 1, 4, class_columns),
 };
 const size_t schema_table_count = sizeof schema_tables / sizeof *schema_tables;
 

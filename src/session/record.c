@@ -288,11 +288,11 @@ static int bring_home(struct recording *rec, struct lam_error *err)
         rc = collect_all(rec->scratch, rec->directory, PACK_THREADS, 0, &rec->collected, err);
     if (rc >= 0) /* what resolves symbols reads it; it still names the scratch place */
         rc = session_json_write(rec->directory, &rec->facts, err);
-    if (rc >= 0)
-        attach(rec);
     if (rc >= 0 && rec->settings->symbols &&
         rec->settings->symbols(rec->settings->symbols_ctx, rec->directory, &unheeded) < 0)
         record_warn(rec, "symbols were not stored: %s", unheeded.msg);
+    if (rc >= 0)
+        attach(rec);
     if (rc >= 0)
         rc = write_last(rec, err);
     rec->facts.recorded = NULL;
