@@ -40,6 +40,7 @@ export interface Header {
   session?: Record<string, Json>;
   coverage?: Record<string, Json>;
   findings?: Finding[];
+  links?: Link[][];
   segments?: string[];
   phases?: { segment: number; name: string }[];
   roles?: string[];
@@ -233,6 +234,7 @@ export class Data {
     const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
     this.header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Header;
     if (this.header.format !== "lamella-page" || this.header.version !== 1) throw new DataError("data of another version than this page");
+    this.header.findings?.forEach((finding, i) => (finding.links = this.header.links?.[i] ?? []));
     this.sections = bytes.subarray(4 + length);
   }
 

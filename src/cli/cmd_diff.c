@@ -11,13 +11,14 @@
 #include "cli/common_options.h"
 #include "cli/launcher_talk.h"
 #include "cli/read_runs.h"
+#include "cli/run_sides.h"
 #include "output/write_compare.h"
 
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
 enum { TOP_DEFAULT = 20 };
 
 struct diff_settings {
-    LAM_ARRAY(const char *) inputs[COMPARE_SIDES];
+    struct run_sides sides;
     struct option_list against, exclude, markers;
     int format, metric;
     uint64_t top;
@@ -69,46 +70,6 @@ static int write_out(const struct compare *compare, const struct diff_settings *
     return rc;
 }
 
-/* A damaged run would show what it lacks as a change: it is left out where its side has others. Of the many profiles of a
- * build, one may be damaged. */
-static int read_input(const struct diff_settings *set, struct run_matrix *matrix, uint32_t side,
-                      size_t index, struct classifier *cls, struct lam_error *err)
-{
-    const char *input = set->inputs[side].items[index];
-    struct run_damage damage;
-    int rc = read_run(matrix, input, side, cls, &damage, err);
-    if (rc < 0 || damage.damaged == 0)
-        return rc;
-    if (damage.files > 1) {
-        launcher_say("warning: %s: not all of it could be read%s%s", input,
-                     damage.first[0] ? ": " : "", damage.first);
-        return LAM_OK;
-    }
-    run_matrix_drop(matrix);
-    if (set->inputs[side].count == 1)
-        return lam_error_set(err, LAM_E_CORRUPT, "%s: damaged%s%s", input,
-                             damage.first[0] ? ": " : "", damage.first);
-    launcher_say("left out: %s: damaged%s%s", input, damage.first[0] ? ": " : "", damage.first);
-    return LAM_OK;
-}
-
-static int read_sides(const struct diff_settings *set, struct run_matrix *matrix,
-                      struct classifier *cls, struct lam_error *err)
-{
-    static const char *const names[] = {"old", "new"};
-    for (uint32_t side = 0; side < COMPARE_SIDES; side++) {
-        size_t before = matrix->runs.count;
-        for (size_t i = 0; i < set->inputs[side].count; i++) {
-            int rc = read_input(set, matrix, side, i, cls, err);
-            if (rc < 0)
-                return rc;
-        }
-        if (matrix->runs.count == before)
-            return lam_error_set(err, LAM_E_NOTFOUND, "none of the %s runs is whole", names[side]);
-    }
-    return LAM_OK;
-}
-
 /* 1 when --fail-above says so. */
 static int run_diff(struct diff_settings *set, struct lam_error *err)
 {
@@ -119,7 +80,7 @@ static int run_diff(struct diff_settings *set, struct lam_error *err)
     struct compare compare = {0};
     int rc = classifier_open(&cls, &options, err);
     if (rc == LAM_OK)
-        rc = read_sides(set, &matrix, cls, err);
+        rc = run_sides_read(&set->sides, &matrix, cls, err);
     struct compare_options compare_options = {.metric = (enum run_metric)set->metric,
                                               .exclude = set->exclude.items,
                                               .exclude_count = set->exclude.count};
@@ -137,40 +98,6 @@ static int run_diff(struct diff_settings *set, struct lam_error *err)
     run_matrix_free(&matrix);
     classifier_close(&cls);
     return rc;
-}
-
-/* Where in argv a text that the parser handed out stands. */
-static size_t place_of(const char *text, int argc, char *const *argv)
-{
-    for (int i = 0; i < argc; i++)
-        if (text >= argv[i] && text <= argv[i] + strlen(argv[i]))
-            return (size_t)i;
-    return SIZE_MAX;
-}
-
-/* Operands before the first --against are the old runs, those behind it and its own values the new ones. */
-static int choose_sides(struct diff_settings *set, const struct option_operands *operands, int argc,
-                        char *const *argv, struct lam_error *err)
-{
-    size_t border = SIZE_MAX;
-    for (size_t i = 0; i < set->against.count; i++) {
-        size_t place = place_of(set->against.items[i], argc, argv);
-        border = place < border ? place : border;
-        if (array_push(&set->inputs[COMPARE_AFTER], set->against.items[i]) < 0)
-            return LAM_E_NOMEM;
-    }
-    for (size_t i = 0; i < operands->count; i++) {
-        bool is_new =
-            set->against.count == 0 ? i > 0 : place_of(operands->items[i], argc, argv) > border;
-        if (array_push(&set->inputs[is_new ? COMPARE_AFTER : COMPARE_BEFORE], operands->items[i]) < 0)
-            return LAM_E_NOMEM;
-    }
-    if (set->against.count == 0 && operands->count != 2)
-        return lam_error_set(err, LAM_E_USAGE,
-                             "takes two inputs, or several on both sides of --against");
-    if (set->inputs[COMPARE_BEFORE].count == 0)
-        return lam_error_set(err, LAM_E_USAGE, "nothing stands before --against");
-    return LAM_OK;
 }
 
 int cmd_diff(int argc, char **argv)
@@ -241,7 +168,7 @@ int cmd_diff(int argc, char **argv)
     struct option_operands operands = {0};
     int rc = options_parse(&spec, argc, argv, &operands, &error);
     if (rc == LAM_OK)
-        rc = choose_sides(&set, &operands, argc, argv, &error);
+        rc = run_sides_choose(&set.sides, &operands, &set.against, argc, argv, &error);
     if (rc == LAM_OK && set.top > UINT32_MAX)
         rc = lam_error_set(&error, LAM_E_USAGE, "--top is too large");
     int code = EXIT_DONE;
@@ -253,8 +180,7 @@ int cmd_diff(int argc, char **argv)
         if (rc < 0)
             launcher_say("%s", error.msg);
     }
-    for (size_t i = 0; i < COMPARE_SIDES; i++)
-        array_free(&set.inputs[i]);
+    run_sides_free(&set.sides);
     array_free(&set.against);
     array_free(&set.exclude);
     array_free(&set.markers);

@@ -1,116 +1,120 @@
 /* lamella page: a build to look at, as one HTML file. */
-#include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/options.h"
 #include "base/out_file.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/launcher_talk.h"
-#include "cli/read_report.h"
-#include "output/write_page.h"
-
-enum { STACK_BYTES = 48 << 10 };
+#include "cli/page_build.h"
 
 struct page_settings {
-    const char *const *inputs;
-    size_t count;
+    struct page_plan plan;
+    struct run_sides sides;
     const char *output;
-    bool replaces, redacts;
+    bool replaces, compares, redacts;
     uint64_t max_stack_bytes;
-    struct option_list markers;
+    struct option_list against, markers;
 };
 
-static int put_recording(const struct page_settings *set, struct classifier *cls, const char *input,
-                         struct byteout *out, struct lam_error *err)
+static void say_what_it_holds(const struct page_settings *set)
 {
-    struct report_reading reading = {0};
-    struct stack_slices slices;
-    stack_slices_init(&slices);
-    struct report_reading_options options = {
-        .cls = cls, .by_unit = true, .want_spans = true, .slices = &slices};
-    int rc = report_reading_open(&reading, &input, 1, &options, err);
-    struct page_options page = {.name = path_name(input),
-                                .redacts = set->redacts,
-                                .labels = reading.labels,
-                                .slices = &slices,
-                                .names = symbol_names_frames(&reading.names),
-                                .max_stack_bytes = set->max_stack_bytes};
-    if (rc == LAM_OK)
-        rc = write_page_recording(reading.report, &page, out, err);
-    stack_slices_free(&slices);
-    report_reading_close(&reading);
-    return rc;
-}
-
-static int write_all(const struct page_settings *set, struct byteout *out, struct lam_error *err)
-{
-    struct classifier_options options = {.files = set->markers.items,
-                                         .file_count = set->markers.count};
-    struct classifier *cls = NULL;
-    int rc = write_page_begin(out, err);
-    if (rc == LAM_OK)
-        rc = classifier_open(&cls, &options, err);
-    for (size_t i = 0; rc == LAM_OK && i < set->count; i++)
-        rc = put_recording(set, cls, set->inputs[i], out, err);
-    classifier_close(&cls);
-    write_page_end(out);
-    return rc;
+    const char *name = strcmp(set->output, "-") == 0 ? "the page" : set->output;
+    if (set->redacts)
+        launcher_say(
+            "%s holds names of crates, programs, threads and functions, and times; arguments, "
+            "paths, command lines and the host are left out",
+            name);
+    else
+        launcher_say(
+            "%s holds command lines, paths, the host, names of crates, programs, threads and "
+            "functions, and times; --redact leaves out the first three",
+            name);
 }
 
 static int write_page(const struct page_settings *set, struct lam_error *err)
 {
     struct out_file *file = NULL;
     bool is_pipe_closed = false;
+    /* Before anything is read: a long read must not end in "exists". */
     int rc = out_file_open(&file, set->output, PACKING_NONE, set->replaces, err);
     if (rc == LAM_OK)
-        rc = write_all(set, out_file_bytes(file), err);
-    if (rc == LAM_OK)
+        rc = page_build(&set->plan, out_file_bytes(file), err);
+    if (file && (rc == LAM_OK || byteout_failed(out_file_bytes(file))))
         rc = out_file_commit(file, &is_pipe_closed, err);
     out_file_close(&file);
+    if (rc == LAM_OK && !is_pipe_closed)
+        say_what_it_holds(set);
     return is_pipe_closed ? LAM_OK : rc;
+}
+
+static int choose_inputs(struct page_settings *set, const struct option_operands *operands,
+                         int argc, char **argv, struct lam_error *err)
+{
+    set->plan.redacts = set->redacts;
+    set->plan.max_stack_bytes = set->max_stack_bytes;
+    set->plan.marker_files = set->markers.items;
+    set->plan.marker_file_count = set->markers.count;
+    if (set->compares || set->against.count) {
+        set->plan.sides = &set->sides;
+        return run_sides_choose(&set->sides, operands, &set->against, argc, argv, err);
+    }
+    if (operands->count != 1)
+        return lam_error_set(err, LAM_E_USAGE, "takes one input, or two with --compare");
+    set->plan.input = operands->items[0];
+    return LAM_OK;
 }
 
 int cmd_page(int argc, char **argv)
 {
-    struct page_settings set = {.output = "-", .max_stack_bytes = STACK_BYTES};
+    struct page_settings set = {.output = "-", .max_stack_bytes = PAGE_STACK_BYTES};
     const struct option_row rows[] = {
         {"output", 'o', "FILE", "where it goes; - is standard output [-]", OPTION_TEXT, &set.output,
          NULL, NULL},
         {"force", 'f', NULL, "replace a file that is there", OPTION_FLAG, &set.replaces, NULL, NULL},
+        {"compare", 'c', NULL,
+         "two inputs, or two sets of them, and what changed from one to the other", OPTION_FLAG,
+         &set.compares, NULL, NULL},
+        {"against", 'a', "INPUT",
+         "with --compare: the new runs begin here; the first of each set is shown", OPTION_LIST,
+         &set.against, NULL, NULL},
         {"redact", 'r', NULL, "leave out arguments, paths, command lines and the host", OPTION_FLAG,
          &set.redacts, NULL, NULL},
-        {"max-stacks", 0,
-         "BYTES", "of the file, for flame graphs; small branches are cut to keep to it, and counted; 0 cuts nothing [48KiB]",
+        {"max-stacks", 0, "BYTES",
+         "of the file, for flame graphs: small branches are cut to keep to it, and counted; 0 cuts "
+         "nothing [48KiB]",
          OPTION_BYTES, &set.max_stack_bytes, NULL, NULL},
         OPTION_ROW_MARKERS('m', &set.markers),
         {0},
     };
     const struct option_spec spec = {
         .command = "lamella page",
-        .operands = "INPUT",
-        .about = "Writes a recording, or a self-profile, as one HTML file to look at in a browser: "
-                 "nothing is fetched.",
-        .example = "lamella page -o build.html build.lamella",
+        .operands = "INPUT [[--against] INPUT...]",
+        .about =
+            "Writes a recording, or a self-profile, as one HTML file to look at in a browser: the "
+            "build, every thread of every unit over time, phases, units, stacks. It works from a "
+            "disk and fetches nothing.",
+        .example = "lamella page -o build.html build.lamella\n"
+                   "lamella page --redact -o shared.html build.lamella\n"
+                   "lamella page --compare -o change.html before.lamella after.lamella",
         .rows = rows,
         .min_operands = 1,
-        .max_operands = 1,
+        .max_operands = SIZE_MAX,
     };
     struct option_operands operands = {0};
     struct lam_error err = LAM_ERROR_INIT;
     int code = EXIT_DONE;
     int rc = options_parse(&spec, argc, argv, &operands, &err);
+    if (rc == LAM_OK)
+        rc = choose_inputs(&set, &operands, argc, argv, &err);
     if (rc != LAM_OK) {
         code = launcher_usage_end(&spec, rc, &err, EXIT_USAGE);
-    } else {
-        set.inputs = operands.items;
-        set.count = operands.count;
-        if (write_page(&set, &err) < 0) {
-            launcher_say("%s", err.msg);
-            code = EXIT_FAILED;
-        }
+    } else if (write_page(&set, &err) < 0) {
+        launcher_say("%s", err.msg);
+        code = EXIT_FAILED;
     }
+    run_sides_free(&set.sides);
+    array_free(&set.against);
     array_free(&set.markers);
     option_operands_free(&operands);
     return code;

@@ -19,9 +19,9 @@ struct report_reading_options {
     struct classifier *cls;
     const struct profile_sink *also; /* takes events as well; NULL */
     bool by_unit, by_argument, by_path;
-    bool want_spans;  /* report.spans is filled */
+    bool want_spans;             /* report.spans is filled */
     struct stack_slices *slices; /* takes samples with their stacks; NULL */
-    const char *unit; /* only events of processes that are called so; NULL */
+    const char *unit;            /* only events of processes that are called so; NULL */
 };
 
 /* One push of all inputs. recording_make_ready() is done for them. Says warnings on stderr. Codes: those of input_read() and

@@ -5,6 +5,8 @@
 #include "base/deflate64.h"
 #include "base/memory.h"
 #include "output/page_columns.h"
+#include "output/page_links.h"
+#include "output/page_redact.h"
 #include "output/page_report.h"
 #include "output/page_rules.h"
 #include "output/page_spans.h"
@@ -37,17 +39,43 @@ static void take_member(void *ctx, const char *key, const char *json, size_t len
     strbuf_add_char(&work->members, ',');
 }
 
-static int take_report(struct page_work *work, struct lam_error *err)
+static int write_json(const struct page_work *work, struct strbuf *text, struct lam_error *err)
 {
-    struct report_view view = {
-        .by_unit = true, .by_phase = true, .by_label = true, .labels = work->options->labels};
-    struct strbuf text = {0};
+    struct report_view view = {.by_unit = true,
+                               .by_phase = true,
+                               .by_label = true,
+                               .labels = work->options->labels,
+                               .replay = work->options->replay};
     struct byteout *out = mem_alloc(sizeof *out);
     if (!out)
         return lam_error_set(err, LAM_E_NOMEM, "page: out of memory");
-    byteout_init_strbuf(out, &text);
+    byteout_init_strbuf(out, text);
     int rc = write_report_json(work->report, &view, out, err);
     mem_free(out);
+    return rc;
+}
+
+/* Text that shall be in the page, without what --redact leaves out. */
+static int redact(struct strbuf *text, struct lam_error *err)
+{
+    struct strbuf left = {0};
+    struct byteout *out = mem_alloc(sizeof *out);
+    if (!out)
+        return lam_error_set(err, LAM_E_NOMEM, "page: out of memory");
+    byteout_init_strbuf(out, &left);
+    int rc = page_redact(strbuf_text(text), text->length, out, err);
+    mem_free(out);
+    strbuf_free(text);
+    *text = left;
+    return rc;
+}
+
+static int take_report(struct page_work *work, struct lam_error *err)
+{
+    struct strbuf text = {0};
+    int rc = write_json(work, &text, err);
+    if (rc == LAM_OK && work->options->redacts)
+        rc = redact(&text, err);
     if (rc == LAM_OK)
         rc = page_report_tables(&work->columns, strbuf_text(&text), text.length, take_member, work,
                                 err);
@@ -168,6 +196,8 @@ static int write_header(struct page_work *work, struct lam_error *err)
     json_member_str(&json, "name", options->redacts ? NULL : options->name);
     json_member_u64(&json, "set", options->set);
     json_member_bool(&json, "redacted", options->redacts);
+    page_put_links(work->report, &json);
+    page_put_meanings(&work->columns, &json);
     put_phases(work, &json);
     put_spans(work, &json);
     page_describe_stacks(&work->stacks, &json);
@@ -188,26 +218,37 @@ static int write_header(struct page_work *work, struct lam_error *err)
 
 /* ---- the element ---- */
 
-static int write_element(struct page_work *work, struct byteout *out, struct lam_error *err)
+struct page_part {
+    const void *bytes;
+    size_t length;
+};
+
+static int put_element(const char *kind, const struct page_part *parts, size_t count,
+                       struct byteout *out, struct lam_error *err)
 {
-    unsigned char size[4];
-    for (unsigned i = 0; i < 4; i++)
-        size[i] = (unsigned char)(work->header.length >> 8 * i);
     struct deflate64 *stream;
-    byteout_text(out, "<script type=\"application/octet-stream\" data-lamella=\"recording\">");
+    byteout_printf(out, "<script type=\"application/octet-stream\" data-lamella=\"%s\">", kind);
     int rc = deflate64_open(&stream, out, err);
     if (rc < 0)
         return rc;
-    rc = deflate64_write(stream, size, sizeof size);
-    if (rc == LAM_OK)
-        rc = deflate64_write(stream, strbuf_text(&work->header), work->header.length);
-    if (rc == LAM_OK)
-        rc = deflate64_write(stream, strbuf_text(&work->sections), work->sections.length);
+    for (size_t i = 0; rc == LAM_OK && i < count; i++)
+        rc = deflate64_write(stream, parts[i].bytes, parts[i].length);
     if (rc == LAM_OK)
         rc = deflate64_finish(stream);
     deflate64_close(&stream);
     byteout_text(out, "</script>\n");
     return rc < 0 ? lam_error_set(err, rc, "page: %s", lam_code_text(rc)) : LAM_OK;
+}
+
+static int write_element(struct page_work *work, struct byteout *out, struct lam_error *err)
+{
+    unsigned char size[4];
+    for (unsigned i = 0; i < 4; i++)
+        size[i] = (unsigned char)(work->header.length >> 8 * i);
+    const struct page_part parts[] = {{size, sizeof size},
+                                      {strbuf_text(&work->header), work->header.length},
+                                      {strbuf_text(&work->sections), work->sections.length}};
+    return put_element("recording", parts, sizeof parts / sizeof *parts, out, err);
 }
 
 int write_page_recording(const struct report *report, const struct page_options *options,
@@ -239,6 +280,15 @@ int write_page_begin(struct byteout *out, struct lam_error *err)
             "before the build is configured");
     byteout_write(out, lam_page_template.head, lam_page_template.head_bytes);
     return LAM_OK;
+}
+
+int write_page_comparison(struct strbuf *json, bool redacts, struct byteout *out,
+                          struct lam_error *err)
+{
+    int rc = redacts ? redact(json, err) : LAM_OK;
+    return rc < 0 ? rc
+                  : put_element("comparison", &(struct page_part){strbuf_text(json), json->length},
+                                1, out, err);
 }
 
 void write_page_end(struct byteout *out)

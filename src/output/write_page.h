@@ -12,19 +12,23 @@
 #include "base/byteout.h"
 
 struct page_options {
-    const char *name;                  /* of the recording, for people */
-    unsigned set;                      /* 0; 1: what is compared with */
-    bool redacts;                      /* no arguments, no directories, no host, no command lines */
-    const struct labels *labels;       /* of events; NULL */
-    const struct stack_slices *slices; /* finished; NULL: no stacks */
-    struct frame_names names;          /* of their frames */
-    size_t max_stack_bytes;            /* of the file; 0: no limit */
+    const char *name;            /* of the recording, for people */
+    unsigned set;                /* 0; 1: what is compared with */
+    bool redacts;                /* no arguments, no directories, no host, no command lines */
+    const struct labels *labels; /* of events; NULL */
+    const struct replay_answers *replay; /* NULL */
+    const struct stack_slices *slices;   /* finished; NULL: no stacks */
+    struct frame_names names;            /* of their frames */
+    size_t max_stack_bytes;              /* of the file; 0: no limit */
 };
 
 /* LAM_E_UNSUPPORTED when this lamella was built without the page. */
 int write_page_begin(struct byteout *out, struct lam_error *err);
 int write_page_recording(const struct report *report, const struct page_options *options,
                          struct byteout *out, struct lam_error *err);
+/* The JSON of `lamella diff`; it is changed. */
+int write_page_comparison(struct strbuf *json, bool redacts, struct byteout *out,
+                          struct lam_error *err);
 void write_page_end(struct byteout *out);
 
 #endif

@@ -1,0 +1,23 @@
+/* A page of one input, or of two sets of them: what `page` writes and `serve` serves. */
+#ifndef LAMELLA_CLI_PAGE_BUILD_H
+#define LAMELLA_CLI_PAGE_BUILD_H
+
+#include "base/byteout.h"
+#include "base/options.h"
+#include "cli/run_sides.h"
+
+enum { PAGE_STACK_BYTES = 48 << 10 };
+
+struct page_plan {
+    const char *input;             /* NULL: sides are compared */
+    const struct run_sides *sides; /* the first input of each is shown, all of them are compared */
+    bool redacts;
+    size_t max_stack_bytes; /* of the file; 0: no limit */
+    const char *const *marker_files;
+    size_t marker_file_count;
+};
+
+/* Codes: those of the inputs, the analyses and write_page_begin(). What was written before a failure is no page. */
+int page_build(const struct page_plan *plan, struct byteout *out, struct lam_error *err);
+
+#endif
