@@ -162,7 +162,7 @@ def test_no_frame_is_charged_for_another_coroutine():
     cpu_s = float(lua(script("charged.lua", CHARGED), options="clock=cpu").decode())
     rows = {row["label"]: row for row in report()["activities"]}
     chunk = rows["main chunk (charged.lua:1)"]
-    burn, idle, busy = (rows[name] for name in ("burn (charged.lua:3)", "anonymous (charged.lua:5)", "anonymous (charged.lua:4)"))
+    burn, idle, busy = (rows[name] for name in ("burn (charged.lua:3)", "idle (charged.lua:5)", "busy (charged.lua:4)"))
     whole = sum(row["self_s"] for row in rows.values() if row["label"] not in ("lua5.4 (C)", "lua (C)", "require (C)") and "luaopen" not in row["label"])
     check(abs(whole - cpu_s) < 0.02 * cpu_s, f"self times {whole}, the thread's CPU time {cpu_s}")
     check(burn["self_s"] > 0.8 * cpu_s, f"burn {burn}")
@@ -466,7 +466,7 @@ def test_fork_inside_of_calls():
         found[row["label"]] += row["count"]
     streams = [name for name in os.listdir("r.lamella") if name.endswith(".lam")]
     equal(len(streams), 2, "streams")
-    equal((found["g (forking.lua:3)"], found["anonymous (forking.lua:5)"]), (9, 2), "calls of parent and child, which both return from the call that forks")
+    equal((found["g (forking.lua:3)"], found["f (forking.lua:5)"]), (9, 2), "calls of parent and child, which both return from the call that forks")
     equal(data["findings"], [], "nothing unbalanced")
 
 

@@ -12,7 +12,9 @@ enum {
     SLOTS_MAX = 1 << 16,
     NAME_BYTES = 160,
     LABEL_BYTES = 1024,
-    TEXT_BYTES = 256
+    TEXT_BYTES = 256,
+    LEVELS_LOOKED = 16,
+    LOCALS_LOOKED = 64,
 };
 
 /* ---- is everything where it should be? ---- */
@@ -72,6 +74,29 @@ static bool find_in_modules(lua_State *L, char *out, size_t size)
     return is_found;
 }
 
+/* The name of a local variable that holds the function on top of L's stack, in a call of `state`: for functions that are called by
+ * no name (a tail call, a callback). */
+static bool find_in_locals(lua_State *L, lua_State *state, char *out, size_t size)
+{
+    lua_Debug ar;
+    const void *function = lua_topointer(L, -1);
+    if (!lua_checkstack(state, 4))
+        return false;
+    for (int level = 0; level < LEVELS_LOOKED && lua_getstack(state, level, &ar); level++)
+        for (int i = 1; i < LOCALS_LOOKED; i++) {
+            const char *name = lua_getlocal(state, &ar, i);
+            if (!name)
+                break;
+            bool is_it = *name != '(' && lua_topointer(state, -1) == function;
+            lua_pop(state, 1);
+            if (is_it) {
+                snprintf(out, size, "%s", name);
+                return true;
+            }
+        }
+    return false;
+}
+
 static void name_c_function(const void *address, char *out, size_t size)
 {
     Dl_info info;
@@ -95,7 +120,7 @@ static void name_c_function(const void *address, char *out, size_t size)
 }
 
 /* ar is filled in by lua_getinfo() with "S"; the function lies on top of the stack. */
-static uint32_t label_of(lua_State *L, lua_Debug *ar, const void *address)
+static uint32_t label_of(lua_State *L, lua_State *main, lua_Debug *ar, const void *address)
 {
     char name[NAME_BYTES], label[LABEL_BYTES];
     bool is_c = *ar->what == 'C';
@@ -105,6 +130,9 @@ static uint32_t label_of(lua_State *L, lua_Debug *ar, const void *address)
         lua_getinfo(L, "n", ar);
         if (ar->name)
             snprintf(name, sizeof name, "%s", ar->name);
+        else if (!is_c && (find_in_locals(L, L, name, sizeof name) ||
+                           (main != L && find_in_locals(L, main, name, sizeof name))))
+            ;
         else if (is_c)
             name_c_function(address, name, sizeof name);
         else
@@ -146,6 +174,9 @@ int functions_init(struct functions *functions, lua_State *L, bool peeks)
         return LAM_E_NOMEM;
     functions->mask = FIRST_SLOTS - 1;
     functions->peeks = peeks;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+    functions->main = lua_tothread(L, -1);
+    lua_pop(L, 1);
     lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     if (lua_istable(L, -1) && lua_getfield(L, -1, LUA_COLIBNAME) == LUA_TTABLE) {
         functions->yield = c_function_of(L, "yield");
@@ -263,7 +294,7 @@ const struct function *function_learn(struct functions *functions, lua_State *L,
         *function = (struct function){.key = key, .lines = lines};
         remember(functions, function, ar);
         function->flags = flags_of(functions, c_function);
-        function->label = label_of(L, ar, key);
+        function->label = label_of(L, functions->main, ar, key);
     }
     lua_pop(L, 1);
     return function;

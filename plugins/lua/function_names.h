@@ -29,6 +29,7 @@ struct functions {
     struct function *slots;
     uint32_t mask, count;
     bool peeks; /* frames_probe() */
+    lua_State *main;
     lua_CFunction yield, resume, wrapped;
 };
 

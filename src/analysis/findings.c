@@ -556,14 +556,31 @@ static int find_unaccounted(struct draft *draft)
                      unit_seconds(rest).text));
 }
 
+/* An interpreter that runs all threads of its program on one of its own: rustc's for MIR. */
+static int find_virtual_threads(struct draft *draft)
+{
+    const char *command = draft->report->session.command;
+    size_t size = command ? strcspn(command, " ") : 0;
+    const char *slash = command ? memrchr(command, '/', size) : NULL;
+    const char *name = slash ? slash + 1 : command;
+    if (!draft->report->session.has_intervals || !name ||
+        strncmp(name, "miri", (size_t)(command + size - name)) != 0 || command + size - name != 4)
+        return LAM_OK;
+    return add(draft,
+               (struct report_finding){"virtual_threads", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
+               "Miri runs all threads of the program on one of its own, in turns: the wall and "
+               "self time of "
+               "a function include what other threads of the program did meanwhile.");
+}
+
 int report_find(struct report *report)
 {
     static int (*const finders[])(struct draft * draft) = {
-        find_failure,    find_serial_tail, find_dominant_unit, find_cores,      find_feeder_limit,
-        find_jobserver,  find_stripped,    find_nameless,      find_busy,       find_low_coverage,
-        find_short_span, find_unsampled,   find_unaccounted,   find_unknown,    find_lost,
-        find_damaged,    find_left_out,    find_bootstrap,     find_unprofiled, find_truncated,
-        find_running,    find_odd_events,
+        find_failure,    find_serial_tail, find_dominant_unit,   find_cores,      find_feeder_limit,
+        find_jobserver,  find_stripped,    find_nameless,        find_busy,       find_low_coverage,
+        find_short_span, find_unsampled,   find_unaccounted,     find_unknown,    find_lost,
+        find_damaged,    find_left_out,    find_bootstrap,       find_unprofiled, find_truncated,
+        find_running,    find_odd_events,  find_virtual_threads,
     };
     struct draft draft = {.state = report_state(report), .report = report};
     for (size_t i = 0; i < sizeof finders / sizeof finders[0]; i++) {
