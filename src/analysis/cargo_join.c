@@ -512,4 +512,5 @@ void cargo_free(struct report *report)
     if (report->cargo_notes)
         cargo_notes_free(report->cargo_notes);
     mem_free(report->cargo_notes);
+    header_costs_free(&report->headers);
 }

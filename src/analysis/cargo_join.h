@@ -28,7 +28,7 @@ struct cargo_around {
 };
 struct cargo_around cargo_around(const struct report *report);
 
-/* What a report holds of cargo's. */
+/* What a report holds of build tools' own records. */
 void cargo_free(struct report *report);
 
 #endif

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "build/cargo_notes.h"
 #include "build/cargo_record.h"
+#include "build/header_costs.h"
 #include "build/unit.h"
 #include "build/unit_artifacts.h"
 #include "build/unit_flags.h"
@@ -226,8 +227,9 @@ struct report {
     uint64_t tail_process_ns;
     uint64_t handler_ns;
     struct cargo_record *cargo; /* what cargo wrote of the build; NULL: nothing, or of another build */
-    const char *cargo_note;     /* what is to be said of that; NULL */
-    int64_t cargo_zero_ns;      /* cargo's zero on the session's clock */
+    struct header_costs headers;     /* from clang's traces; empty: there are none */
+    const char *cargo_note;          /* what is to be said of that; NULL */
+    int64_t cargo_zero_ns;           /* cargo's zero on the session's clock */
     struct cargo_notes *cargo_notes; /* what the launcher saw of the build from outside; NULL */
     LAM_ARRAY(uint32_t)
     cargo_unseen; /* in cargo->units: it ran them, and no process was recorded */

@@ -217,13 +217,13 @@ static int plan_profiles(const struct profile_wish *wish, struct record_settings
 /* What a command leaves behind that is worth keeping beside its streams. */
 struct left_behind {
     struct record_cargo cargo;
-    struct artifact_list artifacts;
+    struct record_artifacts artifacts;
 };
 
 static int attach(void *ctx, const char *recording, const struct record_window *window,
                   struct session_attachments *attachments, struct lam_error *err)
 {
-    const struct left_behind *left = ctx;
+    struct left_behind *left = ctx;
     int rc = record_artifacts_attach(&left->artifacts, recording, attachments, err);
     int cargo_rc =
         record_cargo_attach(&left->cargo, recording, window, attachments, rc < 0 ? NULL : err);
@@ -264,7 +264,7 @@ static int run(const struct record_settings *given, const struct profile_wish *w
         launcher_say("%s", error.msg);
     record_outcome_free(&outcome);
     record_cargo_free(&left.cargo);
-    artifact_list_free(&left.artifacts);
+    record_artifacts_free(&left.artifacts);
     profile_request_free(&profiles);
     return code;
 }

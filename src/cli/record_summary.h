@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "build/unit_artifacts.h"
+#include "cli/record_artifacts.h"
 #include "session/record.h"
 
 enum { SUMMARY_REASONS = 16 }; /* at least as many as enum stream_unsampled has */
@@ -19,7 +19,7 @@ struct record_summary {
     uint64_t sampled_processes, account_processes;
     uint64_t unsampled[SUMMARY_REASONS]; /* by enum stream_unsampled */
     uint64_t damaged_streams;
-    struct artifact_list *artifacts; /* filled with what units wrote; NULL: it is not looked for */
+    struct record_artifacts *artifacts; /* filled with what units wrote; NULL: it is not looked for */
     uint64_t profiles, profile_events; /* self-profiles of processes here, and what is in them */
 };
 

@@ -6,6 +6,7 @@
 #include "output/write_cargo.h"
 #include "output/write_classes.h"
 #include "output/write_graph.h"
+#include "output/write_headers.h"
 #include "output/write_labels.h"
 #include "output/write_machine.h"
 #include "output/write_macros.h"
@@ -396,6 +397,7 @@ int write_report_json(const struct report *report, const struct report_view *vie
     array_each(&rows.units, index) put_unit(&json, report, *index);
     json_put_end(&json);
     write_cargo_json(&json, report);
+    write_headers_json(&json, report);
     write_graph_json(&json, report, view);
     if (view->replay && view->replay->is_there)
         write_replay_json(&json, view->replay);

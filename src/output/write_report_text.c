@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "output/write_cargo.h"
 #include "output/write_graph.h"
+#include "output/write_headers.h"
 #include "output/write_labels.h"
 #include "output/write_machine.h"
 #include "output/write_macros.h"
@@ -588,6 +589,8 @@ int write_report_text(const struct report *report, const struct report_view *vie
         rc = write_roles(&w);
     if (rc == LAM_OK && !report_is_of_events(report))
         rc = write_account(&w);
+    if (rc == LAM_OK)
+        rc = write_headers_text(report, view, term, out);
     if (rc == LAM_OK && view->by_critical)
         rc = write_graph_text(report, view, term, out);
     if (rc == LAM_OK)

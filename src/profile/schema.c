@@ -313,6 +313,14 @@ static const struct schema_column cargo_unseen_columns[] = {
          "capture", "cached: a wrapper of rustc's was set, whose cache may have had it: no claim about its time; else null"),
 };
 
+static const struct schema_column header_columns[] = {
+    TEXT(JSON, 4, "file", "as clang names it"),
+    COUNT(JSON, 4, "count", "times that it was read"),
+    SECONDS(JSON, 4, "total_s", "wall clock of its compilations, with what it includes"),
+    SECONDS(JSON, 4, "self_s", "without that"),
+    SECONDS(JSON, 4, "max_s", "the longest reading"),
+};
+
 static const struct schema_column unit_dep_columns[] = {
     RUN_ID,
     TEXT(BOTH, 1, "unit", "that waits"),
@@ -721,6 +729,8 @@ const struct schema_table schema_tables[] = {
              "what_if", 1, 1, UNITS, what_if_columns),
     ROW_WHEN("cargo", "recording of a cargo build", "cargo", 0, 4, "cargo's own record was kept",
              cargo_columns),
+    ROW_WHEN("headers", "header that clang read, by its traces; the dearest first", "headers", 1, 4,
+             "clang wrote traces (-ftime-trace)", header_columns),
     ROW("cargo_concurrency", "change in what cargo ran", NULL, 1, 4, cargo_concurrency_columns),
     ROW("cargo_unseen", "unit of cargo's without a process", NULL, 1, 4, cargo_unseen_columns),
     ROW("macros", "crate of procedural macros that was used", "macros", 1, 2, macro_columns),
