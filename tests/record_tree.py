@@ -92,6 +92,31 @@ def test_poll_sees_the_tree():
     check(info["poll"]["passes"] >= len(rows) and info["poll"]["cpu_ns"] > 0, "what the poll cost is told")
 
 
+WAITERS = """#include <pthread.h>
+#include <unistd.h>
+#include <semaphore.h>
+static int pipes[2]; static sem_t never;
+static void *reads(void *x) { char c; (void)!read(pipes[0], &c, 1); return x; }
+static void *sleeps(void *x) { sem_wait(&never); return x; }
+int main(void) { pthread_t a, b; (void)!pipe(pipes); sem_init(&never, 0, 0);
+  pthread_create(&a, 0, reads, 0); pthread_create(&b, 0, sleeps, 0); usleep(400000); return 0; }
+"""
+
+
+def test_waits_that_never_return():
+    program = compile_c("waiters", WAITERS, "-pthread")
+    done = record(program, options=["-q"])
+    equal(done.returncode, 0, done.stderr)
+    told = json.loads(subprocess.run([LAMELLA, "report", "--format", "json", "r.lamella"], capture_output=True).stdout)
+    helpers = [thread for thread in told["threads"] if not thread["main"]]
+    equal(len(helpers), 2, "threads beside the main one")
+    equal(sorted(wait["kind"] for thread in helpers for wait in thread["waits"]), ["io", "lock"], "what they waited for until the end")
+    for thread in helpers:
+        parts = thread["run_s"] + thread["core_wait_s"] + thread["residual_s"] + sum(wait["seconds"] for wait in thread["waits"])
+        check(abs(parts - thread["lifetime_s"]) < 1e-6, f"the ledger closes: {thread}")
+        check(0 <= thread["residual_s"] < 0.05 and thread["lifetime_s"] > 0.35, f"nothing is left over: {thread}")
+
+
 def test_pid_namespace():
     # Inside, every process has another number than the launcher and its parents outside know: it is one process all the same.
     inside = ["unshare", "--pid", "--fork", "--mount-proc"]

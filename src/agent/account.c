@@ -1,6 +1,7 @@
 /* account.c: the records that say what a process was, what it used and how it ended. Ordinary code with signals
  * blocked (see agent.h), never the sampling handler. */
 #include "agent/agent.h"
+#include "agent/waits.h"
 
 #include "core/bytes.h"
 #include "core/procfs.h"
@@ -139,7 +140,7 @@ void account_write_time(struct agent_thread *self)
     stream_append(&agent.stream, &self->meta, STREAM_REC_TIME, 0, &piece, 1, time.ticks);
 }
 
-static uint32_t write_live_threads(struct agent_thread *self)
+static uint32_t write_live_threads(struct agent_thread *self, int is_last)
 {
     uint32_t live = 0;
     /* acquire: pairs with the release in thread_alloc. */
@@ -147,6 +148,9 @@ static uint32_t write_live_threads(struct agent_thread *self)
          thread = thread->next)
         if (__atomic_load_n(&thread->live, __ATOMIC_ACQUIRE)) {
             live++;
+            /* After an exec that fails, say, they wait on. */
+            if (is_last && thread != self)
+                wait_write_open(thread, &self->meta);
             thread_write_end(thread, &self->meta, 1);
         }
     return live;
@@ -171,8 +175,10 @@ static uint64_t peak_memory(void)
 void account_write_end(struct agent_thread *self, enum stream_end_how how, int code)
 {
     struct rusage own, children;
+    int is_last = how == STREAM_END_EXIT || how == STREAM_END__EXIT;
     account_write_time(self);
-    struct stream_rec_process_end end = {.code = code, .live_threads = write_live_threads(self)};
+    struct stream_rec_process_end end = {.code = code,
+                                         .live_threads = write_live_threads(self, is_last)};
     sys_call2(SYS_getrusage, RUSAGE_SELF, &own);
     sys_call2(SYS_getrusage, RUSAGE_CHILDREN, &children);
     account_usage(&end.self, &own);

@@ -55,6 +55,12 @@ struct agent_thread {
     int timer_id;
     uint32_t detach_rounds;
 
+    /* The call that it is in, for whoever ends the process meanwhile; enum stream_wait_call, 0: none. Relaxed: read in the middle
+     * of a change it is a wait more or less. */
+    uint32_t wait_call;
+    int wait_fd; /* where one byte is read; -1 */
+    uint64_t wait_ticks;
+
     /* Whether the program itself blocks the sampling signal, which really is never blocked, and what it then has
      * pending. */
     uint32_t blocks_signal;

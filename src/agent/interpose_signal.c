@@ -277,7 +277,7 @@ static int wait_for(const sigset_t *set, siginfo_t *info, const struct timespec 
             return -1;
         }
         struct wait_scope scope;
-        wait_begin(&scope, 0);
+        wait_begin(&scope, STREAM_WAIT_CALL_sigwait);
         if (wants_ours && scope.held) { /* it must come through to be put aside */
             sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, &scope.saved_mask, NULL, 8);
             scope.held = 0;

@@ -14,30 +14,34 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { LARGE_IO = 64 * 1024 };
+enum { LARGE_IO = WAIT_LARGE_IO };
 
 /* WAIT(return type, name, parameters, arguments, number, kind) */
 #define WAIT(ret, name, params, args, call, kind)                      \
     AGENT_EXPORT ret name params                                       \
     {                                                                  \
         struct wait_scope scope;                                       \
-        wait_begin(&scope, 0);                                         \
+        wait_begin(&scope, STREAM_WAIT_CALL_##call);                   \
         ret rc = REAL(name) args;                                      \
         wait_end(&scope, STREAM_WAIT_CALL_##call, STREAM_WAIT_##kind); \
         return rc;                                                     \
     }
 
-/* IO(return type, name, parameters, arguments, number, descriptor, size asked for) */
-#define IO(ret, name, params, args, call, fd, size)              \
-    AGENT_EXPORT ret name params                                 \
-    {                                                            \
-        struct wait_scope scope;                                 \
-        uint64_t asked = (uint64_t)(size);                       \
-        wait_begin(&scope, asked >= LARGE_IO);                   \
-        ret rc = REAL(name) args;                                \
-        wait_end_fd(&scope, STREAM_WAIT_CALL_##call, fd, asked); \
-        return rc;                                               \
+/* IO(return type, name, parameters, arguments, number, descriptor, size asked for); POLL: the descriptor is in memory that may
+ * not be there before the call has said so */
+#define IO_CALL(ret, name, params, args, call, fd, fd_before, size)       \
+    AGENT_EXPORT ret name params                                          \
+    {                                                                     \
+        struct wait_scope scope;                                          \
+        uint64_t asked = (uint64_t)(size);                                \
+        wait_begin_fd(&scope, STREAM_WAIT_CALL_##call, fd_before, asked); \
+        ret rc = REAL(name) args;                                         \
+        wait_end_fd(&scope, STREAM_WAIT_CALL_##call, fd, asked);          \
+        return rc;                                                        \
     }
+#define IO(ret, name, params, args, call, fd, size) \
+    IO_CALL(ret, name, params, args, call, fd, fd, size)
+#define POLL(ret, name, params, args, fd) IO_CALL(ret, name, params, args, poll, fd, -1, 0)
 
 /* clang-format off */
 IO(ssize_t, __read_chk, (int fd, void *buf, size_t n, size_t room), (fd, buf, n, room), read, fd, n)
@@ -51,8 +55,8 @@ IO(ssize_t, recvfrom, (int fd, void *restrict buf, size_t n, int flags, struct s
 IO(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags), (fd, msg, flags), recv, fd, LARGE_IO)
 IO(ssize_t, send, (int fd, const void *buf, size_t n, int flags), (fd, buf, n, flags), send, fd, n)
 IO(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags), (fd, msg, flags), send, fd, LARGE_IO)
-IO(int, poll, (struct pollfd *fds, nfds_t n, int timeout), (fds, n, timeout), poll, n == 1 ? fds[0].fd : -1, 0)
-IO(int, __poll_chk, (struct pollfd *fds, nfds_t n, int timeout, size_t room), (fds, n, timeout, room), poll, n == 1 ? fds[0].fd : -1, 0)
+POLL(int, poll, (struct pollfd *fds, nfds_t n, int timeout), (fds, n, timeout), n == 1 ? fds[0].fd : -1)
+POLL(int, __poll_chk, (struct pollfd *fds, nfds_t n, int timeout, size_t room), (fds, n, timeout, room), n == 1 ? fds[0].fd : -1)
 WAIT(int, accept, (int fd, struct sockaddr *restrict addr, socklen_t *restrict len), (fd, addr, len), accept, IO)
 WAIT(int, accept4, (int fd, struct sockaddr *restrict addr, socklen_t *restrict len, int flags), (fd, addr, len, flags), accept, IO)
 WAIT(int, connect, (int fd, const struct sockaddr *addr, socklen_t len), (fd, addr, len), connect, IO)
@@ -83,7 +87,7 @@ AGENT_EXPORT ssize_t read(int fd, void *buf, size_t size)
     struct wait_scope scope;
     if (agent_is_active() && signalfd_take(fd, buf, size))
         return sizeof(struct signalfd_siginfo);
-    wait_begin(&scope, size >= LARGE_IO);
+    wait_begin_fd(&scope, STREAM_WAIT_CALL_read, fd, size);
     ssize_t rc = REAL(read)(fd, buf, size);
     wait_end_fd(&scope, STREAM_WAIT_CALL_read, fd, size);
     return rc;
@@ -100,7 +104,7 @@ AGENT_EXPORT ssize_t read(int fd, void *buf, size_t size)
         if (rc != EBUSY && rc != EAGAIN)                             \
             return rc;                                               \
         struct wait_scope scope;                                     \
-        wait_begin(&scope, 0);                                       \
+        wait_begin(&scope, STREAM_WAIT_CALL_##call);                 \
         rc = REAL(name)(lock);                                       \
         wait_end(&scope, STREAM_WAIT_CALL_##call, STREAM_WAIT_LOCK); \
         return rc;                                                   \
@@ -118,7 +122,7 @@ LOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, pthread_rwlock_t, pthread_
         struct wait_scope scope;                                   \
         struct mask_call masks;                                    \
         const sigset_t *used = mask_call_begin(&masks, mask);      \
-        wait_begin(&scope, 0);                                     \
+        wait_begin(&scope, STREAM_WAIT_CALL_##call);               \
         ret rc = REAL(name) args;                                  \
         wait_end(&scope, STREAM_WAIT_CALL_##call, STREAM_WAIT_IO); \
         mask_call_end(&masks);                                     \
@@ -175,7 +179,7 @@ static pid_t wait_child(pid_t pid, int *status, int options, struct rusage *usag
     struct wait_scope scope;
     struct rusage own;
     int own_status = 0;
-    wait_begin(&scope, 0);
+    wait_begin(&scope, STREAM_WAIT_CALL_wait);
     pid_t rc = REAL(wait4)(pid, &own_status, options, &own);
     int error = errno;
     wait_end(&scope, STREAM_WAIT_CALL_wait, STREAM_WAIT_CHILD);
@@ -226,7 +230,7 @@ AGENT_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
     struct wait_scope scope;
     siginfo_t own = {0};
     struct rusage usage;
-    wait_begin(&scope, 0);
+    wait_begin(&scope, STREAM_WAIT_CALL_wait);
     int reaps = scope.active && options & WEXITED && !(options & WNOWAIT);
     int rc = REAL(waitid)(type, id, reaps ? &own : info, options | (reaps ? WNOWAIT : 0));
     int error = errno;
@@ -282,7 +286,7 @@ __attribute__((used, visibility("hidden"))) long syscall_noticed(long nr, long a
 {
     struct wait_scope scope;
     if (nr == SYS_futex && futex_waits((int)b)) {
-        wait_begin(&scope, 0);
+        wait_begin(&scope, STREAM_WAIT_CALL_futex);
         long rc = sys_call6(nr, a, b, c, d, e, f);
         wait_end(&scope, STREAM_WAIT_CALL_futex, STREAM_WAIT_LOCK);
         return raw_result(rc);

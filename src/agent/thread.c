@@ -86,6 +86,7 @@ static void state_reset(struct agent_thread *self, enum stream_thread_origin ori
     self->level = UINT32_MAX;
     self->perf_fd = self->timer_id = -1;
     self->detach_rounds = 0;
+    self->wait_call = 0;
     self->signal_pending = 0;
     self->handler_frame = 0;
     self->stack_low = self->stack_high = 0;

@@ -80,6 +80,60 @@ static uint64_t cpu_inside(const struct agent_thread *self, uint64_t start, uint
     return used < length_ns ? used : length_ns;
 }
 
+/* call 0: in none any more. */
+static void note_call(uint32_t call, int fd, uint64_t ticks)
+{
+    struct agent_thread *self = agent_self;
+    if (!self || self == AGENT_THREAD_GONE)
+        return;
+    __atomic_store_n(&self->wait_fd, fd, __ATOMIC_RELAXED);
+    __atomic_store_n(&self->wait_ticks, ticks, __ATOMIC_RELAXED);
+    __atomic_store_n(&self->wait_call, call, __ATOMIC_RELAXED);
+}
+
+static enum stream_wait_kind kind_of(uint32_t call)
+{
+    switch (call) {
+    case STREAM_WAIT_CALL_futex:
+    case STREAM_WAIT_CALL_pthread_cond_wait:
+    case STREAM_WAIT_CALL_pthread_cond_timedwait:
+    case STREAM_WAIT_CALL_pthread_mutex_lock:
+    case STREAM_WAIT_CALL_pthread_rwlock_rdlock:
+    case STREAM_WAIT_CALL_pthread_rwlock_wrlock:
+    case STREAM_WAIT_CALL_pthread_barrier_wait:
+    case STREAM_WAIT_CALL_sem_wait:
+    case STREAM_WAIT_CALL_pthread_join:
+    case STREAM_WAIT_CALL_flock:
+        return STREAM_WAIT_LOCK;
+    case STREAM_WAIT_CALL_wait:
+        return STREAM_WAIT_CHILD;
+    case STREAM_WAIT_CALL_nanosleep:
+        return STREAM_WAIT_SLEEP;
+    case STREAM_WAIT_CALL_pause:
+    case STREAM_WAIT_CALL_sigwait:
+        return STREAM_WAIT_OTHER;
+    default:
+        return STREAM_WAIT_IO;
+    }
+}
+
+void wait_write_open(struct agent_thread *thread, struct stream_cursor *cur)
+{
+    uint32_t call = __atomic_load_n(&thread->wait_call, __ATOMIC_RELAXED);
+    uint64_t start = __atomic_load_n(&thread->wait_ticks, __ATOMIC_RELAXED), now = agent_now();
+    if (!call || now < start || now - start < wait_min_ticks())
+        return;
+    int is_job = wait_is_jobserver(__atomic_load_n(&thread->wait_fd, __ATOMIC_RELAXED));
+    struct stream_rec_wait rec = {
+        .start_ticks = start,
+        .duration_ticks = now - start,
+        .kind = (uint16_t)(is_job ? STREAM_WAIT_JOBSERVER : kind_of(call)),
+        .call = (uint16_t)call,
+    };
+    struct stream_piece piece = {&rec, sizeof rec};
+    stream_append(&agent.stream, cur, STREAM_REC_WAIT, thread->index, &piece, 1, now);
+}
+
 static void store_wait(struct agent_thread *self, const struct wait_scope *scope, uint64_t end,
                        enum stream_wait_call call, enum stream_wait_kind kind)
 {
@@ -100,7 +154,7 @@ static void store_wait(struct agent_thread *self, const struct wait_scope *scope
     agent_unmask_signals(&saved);
 }
 
-void wait_begin(struct wait_scope *scope, int large)
+static void scope_begin(struct wait_scope *scope, uint32_t call, int fd, int large)
 {
     scope->active = (uint8_t)agent_enter();
     scope->held = 0;
@@ -116,11 +170,23 @@ void wait_begin(struct wait_scope *scope, int large)
         scope->held = 1;
     }
     scope->start_ticks = agent_now();
+    note_call(call, fd, scope->start_ticks);
+}
+
+void wait_begin(struct wait_scope *scope, enum stream_wait_call call)
+{
+    scope_begin(scope, call, -1, 0);
+}
+
+void wait_begin_fd(struct wait_scope *scope, enum stream_wait_call call, int fd, uint64_t size)
+{
+    scope_begin(scope, call, size <= 1 ? fd : -1, size >= WAIT_LARGE_IO);
 }
 
 static int wait_is_long(struct wait_scope *scope, uint64_t *end)
 {
     *end = agent_now();
+    note_call(0, -1, 0);
     if (scope->held)
         sys_call4(SYS_rt_sigprocmask, SIG_SETMASK, &scope->saved_mask, NULL, 8);
     if (scope->cpu_before)
