@@ -98,6 +98,34 @@ def test_choice():
     check(data["units"] and all(unit["kind"] == "assemble" for unit in data["units"]), "units chosen")
 
 
+def test_spans_and_memory():
+    data = json.loads(good("--format", "json", "--by", "unit,span,memory", recorded()))
+    spans, totals = {}, {}
+    for span in data["phase_spans"]:
+        check(span["start_s"] <= span["end_s"] and span["gap_s"] >= 0.01, span)
+        key = (span["pid"], span["unit"], span["role"], span["cgu"], span["segment"], span["phase"])
+        held = spans.setdefault(key, [0, 0])
+        held[0] += span["samples"]
+        held[1] += span["cpu_s"]
+    for unit in data["units"]:
+        for row in unit["phases"]:
+            held = totals.setdefault((unit["pid"], unit["unit"], row["role"], row["cgu"], row["segment"], row["phase"]), [0, 0])
+            held[0] += row["samples"]
+            held[1] += row["cpu_s"]
+    check(totals and data["phase_spans"], "there are units and spans")
+    for key, (samples, cpu_s) in totals.items():
+        equal(spans[key][0], samples, f"samples over the spans of {key}")
+        check(abs(spans[key][1] - cpu_s) < 1e-6, f"CPU time over the spans of {key}")
+    equal(sum(held[0] for held in spans.values()), data["coverage"]["samples"], "all samples are in spans")
+    peak = data["memory_peak"]
+    check(peak["holders"] and peak["anon_bytes"] > 0, f"somebody held memory: {peak}")
+    check(all(reading["rss_bytes"] >= reading["anon_bytes"] for reading in data["memory"]), "own memory is a part of the whole")
+    text = good("--by", "unit,span,memory", "--top", "2", recorded())
+    check("Longest stretches" in text and "Memory at its most" in text and " more (--top 0" in text, text)
+    text = good("--by", "span,memory", "--format", "markdown", recorded())
+    check("## Longest stretches" in text and "## Memory at its most" in text, text)
+
+
 def test_markers_of_the_user():
     with open("my.markers", "w") as file:
         file.write("# all of the compiler\nrole process frontend everything - module=*/cc1\n"

@@ -75,7 +75,7 @@ def main():
         command = ["sh", "-c", f"cc -O2 -c {source} -o {directory}/a.o; sleep 0.15; kill -9 $$"]
         subprocess.run([LAMELLA, "record", "-o", recording, "--", *command], stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL, check=False)
-        out = subprocess.run([LAMELLA, "report", "--format", "json", recording], stdout=subprocess.PIPE, check=True).stdout
+        out = subprocess.run([LAMELLA, "report", "--format", "json", "--by", "unit,phase,label,span,memory", recording], stdout=subprocess.PIPE, check=True).stdout
     report = json.loads(out)
     wrong = set()
     assert report.pop("format") == "lamella-report" and report.pop("version") == 1
