@@ -12,10 +12,13 @@ static const char *const names[] = {
     "RUSTC_WRAPPER",
     "RUSTC_WORKSPACE_WRAPPER",
     "RUSTC_BOOTSTRAP",
+    "RUSTC_LOG", /* what it writes takes time */
+    "RUST_MIN_STACK",
     "RUSTUP_TOOLCHAIN",
     "CARGO_INCREMENTAL",
     "CARGO_ENCODED_RUSTFLAGS",
     "CARGO_BUILD_*",
+    "CARGO_UNSTABLE_*",
     "CARGO_PROFILE_*",
     "CARGO_TARGET_*_LINKER",
     "CARGO_TARGET_*_RUSTFLAGS",
@@ -36,6 +39,8 @@ static const char *const names[] = {
     "CMAKE_*_COMPILER_LAUNCHER",
     "CCACHE_DISABLE",
     "SCCACHE_RECACHE",
+    "MOLD_JOBS",
+    "RAYON_NUM_THREADS",
     "MALLOC_ARENA_MAX",
     "MALLOC_CONF",
     "LD_BIND_NOW",
@@ -100,7 +105,10 @@ void build_settings_write(struct json_writer *json, char *const *environment)
         if (!equals || !is_known(*environment, (size_t)(equals - *environment)))
             continue;
         struct strbuf value = {0};
-        build_settings_scrub(&value, equals + 1);
+        if (names_a_secret(*environment, (size_t)(equals - *environment)))
+            strbuf_add(&value, "(removed)");
+        else
+            build_settings_scrub(&value, equals + 1);
         json_put_object(json);
         json_member_str_n(json, "key", *environment, (size_t)(equals - *environment));
         json_member_str_n(json, "value", strbuf_text(&value), value.length);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/byteout.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
@@ -138,6 +139,29 @@ static void settings_lose_their_secrets(void **state)
         assert_string_equal(strbuf_text(&text), rows[i].wanted);
         strbuf_free(&text);
     }
+}
+
+static void only_settings_of_builds_are_written(void **state)
+{
+    static char *const environment[] = {"HOME=/root",          "RUSTFLAGS=-C opt-level=2",
+                                        "MY_RUSTFLAGS=x",      "CARGO_PROFILE_DEV_DEBUG=1",
+                                        "CARGO_BUILD_TOKEN=x", "CARGO_REGISTRY_TOKEN=y",
+                                        "MAKEFLAGS=",          NULL};
+    struct strbuf text = {0};
+    struct byteout *out = mem_zalloc(1, sizeof *out);
+    struct json_writer json;
+    (void)state;
+    byteout_init_strbuf(out, &text);
+    json_writer_init(&json, out, 0);
+    build_settings_write(&json, environment);
+    assert_int_equal(json_writer_finish(&json, "settings", NULL), LAM_OK);
+    assert_string_equal(strbuf_text(&text),
+                        "[{\"key\":\"RUSTFLAGS\",\"value\":\"-C opt-level=2\"},"
+                        "{\"key\":\"CARGO_PROFILE_DEV_DEBUG\",\"value\":\"1\"},"
+                        "{\"key\":\"CARGO_BUILD_TOKEN\",\"value\":\"(removed)\"},"
+                        "{\"key\":\"MAKEFLAGS\",\"value\":\"\"}]\n");
+    strbuf_free(&text);
+    mem_free(out);
 }
 
 static void patterns_fill_the_page(void **state)
@@ -338,6 +362,7 @@ int main(void)
         cmocka_unit_test(plain_paths),
         cmocka_unit_test(scratch_forms),
         cmocka_unit_test(settings_lose_their_secrets),
+        cmocka_unit_test(only_settings_of_builds_are_written),
         cmocka_unit_test(patterns_fill_the_page),
         cmocka_unit_test(control_pages),
         cmocka_unit_test(exit_codes),
