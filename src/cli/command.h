@@ -18,6 +18,7 @@ int cmd_view(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_page(int argc, char **argv);
+int cmd_serve(int argc, char **argv);
 int cmd_selftest(int argc, char **argv);
 
 #endif

@@ -16,6 +16,7 @@ static const struct lam_command commands[] = {
     {"view", "print the samples, waits and processes of a recording", cmd_view},
     {"export", "write it in the format of another tool", cmd_export},
     {"page", "write it as one HTML file to look at in a browser", cmd_page},
+    {"serve", "show pages of recordings to a browser on this machine", cmd_serve},
     {"probe", "break a recording down to the stacks that no marker claims", cmd_probe},
     {"doctor", "say what this machine allows, and how to get more", cmd_doctor},
     {"selftest", "record programs whose times are known, and compare", cmd_selftest},
