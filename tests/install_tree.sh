@@ -26,6 +26,16 @@ for file in "$lib"/liblamella*; do
     [ -L "$file" ] || grep -qxF "$made" "$root/inputs" || fail "the target lamella does not make $(basename "$file")"
 done
 
+# Debian's Python finds the plug-in below its prefix, and any other by PYTHONPATH; the plug-in finds the library.
+while read -r python version; do
+    place=$lib/lamella/python
+    if [ "$python" = /usr/bin/python3 ]; then place=$root/usr/lib/python${version%.*}/dist-packages; fi
+    echo 'print("ran")' >"$root/script.py"
+    ran=$(PYTHONPATH=$place PYTHONDONTWRITEBYTECODE=1 "$python" -m lamella -o "$root/python-$version" "$root/script.py") || fail "$python cannot record"
+    [ "$ran" = ran ] || fail "$python printed $ran"
+    "$root/usr/bin/lamella" report "$root/python-$version" | grep -q '<module> (script.py:1)' || fail "$python recorded nothing"
+done < <(cat "$LAMELLA_BUILD/plugins/python/interpreters" 2>/dev/null)
+
 # Moved, and without the variable that tests are given: the agent is found from the executable.
 mv "$root/usr" "$root/else where"
 unset LAMELLA_AGENT_SO

@@ -16,7 +16,7 @@ BUILD = os.environ.get("LAMELLA_BUILD", "build/release")
 LAMELLA = os.environ.get("LAMELLA", "build/release/lamella")
 PACKAGE = os.path.join(os.path.abspath(BUILD), "plugins", "python")
 PROGRAMS = {"raytrace": 120, "queens": 8, "async_tree": 6}
-POLICIES = ["all", "one_in:100", "threshold:10us", "tree"]
+POLICIES = ["all", "one_in:100", "threshold:10us", "tree", "all tracks=none", "one_in:100 tracks=none"]
 BOUNDED = ["threshold:10us", "tree", "auto:20M", "one_in:1000"]
 
 
@@ -62,11 +62,11 @@ def compare(python, version, program, size, runs, directory):
     plain = statistics.median(one[1] for one in taken["plain"])
     hook = statistics.median(one[1] for one in taken["empty profile"]) - plain
     print(f"\n{program} on CPython {'.'.join(map(str, version))}: {calls:,} calls, {plain:.2f} s")
-    print(f"  {'':18} {'ns a call':>9} {'÷ empty hook':>12} {'÷ plain':>8} {'bytes a call':>12}")
+    print(f"  {'':30} {'ns a call':>9} {'÷ empty hook':>12} {'÷ plain':>8} {'bytes a call':>12}")
     for how in ways[1:]:
         seconds = statistics.median(one[1] for one in taken[how])
         bytes_a_call = f"{taken[how][0][3] / calls:.1f}" if how.startswith("lamella") else ""
-        print(f"  {how:18} {(seconds - plain) / calls * 1e9:9.0f} {(seconds - plain) / hook:12.2f} {seconds / plain:8.2f} {bytes_a_call:>12}")
+        print(f"  {how:30} {(seconds - plain) / calls * 1e9:9.0f} {(seconds - plain) / hook:12.2f} {seconds / plain:8.2f} {bytes_a_call:>12}")
 
 
 LOOP = """

@@ -48,7 +48,8 @@ elif how == "pyinstrument":
 else:
     import lamella
 
-    policy = how.partition(" ")[2]
-    with lamella.record(out, calls=None if policy == "all" else policy, max_bytes="4G"):
+    _, policy, *more = how.split()
+    options = dict(word.split("=") for word in more)
+    with lamella.record(out, calls=None if policy == "all" else policy, max_bytes="4G", **options):
         result, seconds = timed()
 print(result, seconds, calls)
