@@ -21,9 +21,9 @@ done
 ninja -C "$LAMELLA_BUILD" -t inputs lamella >"$root/inputs"
 for file in "$lib"/liblamella*; do
     made=$(basename "$file")
-    # An archive is made by a target of its own.
-    case $made in *.a) made=${made#lib} && made=${made%.a}-static ;; esac
-    [ -L "$file" ] || grep -qxF "$made" "$root/inputs" || fail "the target lamella does not make $(basename "$file")"
+    # Some archives are made by a target of their own.
+    target=${made#lib} && target=${target%.a}-static
+    [ -L "$file" ] || grep -qxF -e "$made" -e "$target" "$root/inputs" || fail "the target lamella does not make $(basename "$file")"
 done
 
 # Debian's Python finds the plug-in below its prefix, and any other by PYTHONPATH; the plug-in finds the library.
