@@ -38,7 +38,7 @@ static bool begins_path(const char *text, size_t length, size_t at)
         while (slash < length && slash < at + 2 && text[slash] == '.')
             slash++;
     }
-    return slash < length && text[slash] == '/';
+    return slash + 1 < length && text[slash] == '/' && !ends_word(text[slash + 1]);
 }
 
 static void put_text(struct json_writer *json, const char *text, size_t length, struct strbuf *scratch)
