@@ -487,7 +487,7 @@ function(lamella_install)
   # pkg-config files find their tree from where they lie: `cmake --install --prefix` may put it anywhere.
   file(RELATIVE_PATH LAMELLA_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   # `--target lamella` makes all that is installed.
-  foreach(made lamella-reader lamella-reader-static lamella-shared lamella-static)
+  foreach(made lamella-reader lamella-reader-static lamella-shared lamella-static lamella-instrument lamella-lua lamella-lua-module)
     if(TARGET lamella AND TARGET ${made})
       add_dependencies(lamella ${made})
     endif()

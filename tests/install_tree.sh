@@ -41,6 +41,12 @@ mv "$root/usr" "$root/else where"
 unset LAMELLA_AGENT_SO
 "$root/else where/bin/lamella" --version | grep -q '^lamella [0-9]' || fail "--version says something else"
 "$root/else where/bin/cargo-lamella" lamella --help | grep -q 'cargo lamella' || fail "cargo lamella --help says something else"
+# The Lua module finds liblamella from where it lies.
+module=$(find "$root/else where" -path '*/lua/5.4/lamella.so')
+if [ -n "$module" ] && command -v lua5.4 >/dev/null; then
+    LUA_CPATH="$(dirname "$module")/?.so" LAMELLA_OUT="$root/lua.lamella" lua5.4 -l lamella -e 'print(#_VERSION)' >"$root/log" 2>&1 || fail "$(cat "$root/log")"
+    "$root/else where/bin/lamella" report "$root/lua.lamella" | grep -q 'print (C)' || fail "the installed Lua module recorded nothing"
+fi
 if [ -n "${LAMELLA_SANITIZE:-}" ]; then exit 0; fi
 "$root/else where/bin/lamella" record -o "$root/true.lamella" -- /bin/true 2>"$root/log" || fail "cannot record: $(cat "$root/log")"
 "$root/else where/bin/lamella" report --format json "$root/true.lamella" |

@@ -42,7 +42,7 @@ def report(out="r.lamella", by="label,path"):
 
 def counts(out="r.lamella"):
     found = collections.Counter()
-    for row in report(out)["activities"]:
+    for row in report(out, "label")["activities"]:
         found[row["label"]] += row["count"]
         equal(row["open"], 0, f"open calls of {row['label']}")
     return found
@@ -114,7 +114,7 @@ def test_same_calls_as_a_counter_in_pure_lua():
 
 DEEP = """
 local function deep(n) if n > 0 then return 1 + deep(n - 1) end return 0 end
-print(deep(100000), pcall(function() local function e(n) if n == 0 then error("x", 0) end return 1 + e(n - 1) end return e(100000) end))
+print(deep(100000), pcall(function() local function e(n) if n == 0 then error("x", 0) end return 1 + e(n - 1) end return e(20000) end))
 local function f(n) if n == 0 then return end return f(n - 1) end f(1000000)
 for i = 1, 100000 do pcall(error, "x") end
 """
@@ -219,7 +219,7 @@ def test_ends_of_processes():
 
 def test_memory_runs_out():
     text = "local function grow(t) for i = 1, 1e9 do t[i] = ('x'):rep(1e6) .. i end end\nprint((pcall(grow, {})))\ngrow = nil\nprint(#('y'):rep(10))"
-    limit = 400_000 * 1024
+    limit = 120_000 * 1024
     command = ["prlimit", f"--as={limit}", LUA, "-l", "lamella", script("memory.lua", text)]
     env = {**os.environ, "LUA_CPATH": os.path.join(BUILD, "plugins", "lua", "?.so") + ";;", "LAMELLA_OUT": "r.lamella"}
     done = subprocess.run(command, env=env, capture_output=True, timeout=60, check=False)
