@@ -221,5 +221,29 @@ def test_twice_at_once():
             equal(seen["cargo"]["unseen"], [], "and its units are those that ran")
 
 
+def test_c_and_ninja():
+    if not shutil.which("ninja") or not shutil.which("clang-14"):
+        raise Skip("no ninja, or no clang")
+    write("c/a.h", "static int a(void) { return 1; }\n")
+    write("c/main.c", '#include "a.h"\nint main(void) { return a() - 1; }\n')
+    write("c/build.ninja", "rule cc\n  command = clang-14 -ftime-trace -ftime-trace-granularity=0 -O1 -c $in -o $out\nrule ld\n  command = clang-14 $in -o $out\n"
+                           "build main.o: cc main.c\nbuild prog: ld main.o\n")
+    write("c/.ninja_log", "# ninja log v5\n1\t2\t3\told.o\tabc\n")
+    done = record("ninja", "-C", "c", options=("--rate", "0"))
+    equal(done.returncode, 0, done.stderr.decode())
+    equal(attached("r.lamella"), {"artifacts", "headers", "ninja_log"}, "attachments")
+    seen = report("r.lamella")
+    equal({row["output"] for row in seen["ninja"]}, {"main.o", "prog"}, "what this build made")
+    check(all(row["unit"] and row["end_s"] >= row["start_s"] >= 0 for row in seen["ninja"]), seen["ninja"])
+    check(any(row["file"].endswith("a.h") and row["count"] == 1 for row in seen["headers"]), seen["headers"])
+    compiled = next(u for u in seen["units"] if u["kind"] == "compile")
+    check({"flag": "-O", "value": "1"} in compiled["flags"] and compiled["class_id"], compiled)
+    equal([a["kind"] for a in compiled["artifacts"]], ["obj"], "its file")
+    write("r.lamella/headers.json", '{"headers":[{"file":')
+    write("r.lamella/ninja.log", "nothing")
+    _, said = report("r.lamella", text=True)
+    check("headers.json" in said and "ninja.log" in said, said)
+
+
 if __name__ == "__main__":
     main(globals())

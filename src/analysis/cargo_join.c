@@ -513,4 +513,5 @@ void cargo_free(struct report *report)
         cargo_notes_free(report->cargo_notes);
     mem_free(report->cargo_notes);
     header_costs_free(&report->headers);
+    ninja_log_free(&report->ninja);
 }

@@ -20,6 +20,7 @@
 #include "build/cargo_notes.h"
 #include "build/cargo_record.h"
 #include "build/header_costs.h"
+#include "build/ninja_log.h"
 #include "build/unit.h"
 #include "build/unit_artifacts.h"
 #include "build/unit_flags.h"
@@ -227,6 +228,7 @@ struct report {
     uint64_t tail_process_ns;
     uint64_t handler_ns;
     struct cargo_record *cargo; /* what cargo wrote of the build; NULL: nothing, or of another build */
+    struct ninja_log ninja;     /* what ninja says that it made; empty: nothing */
     struct header_costs headers;     /* from clang's traces; empty: there are none */
     const char *cargo_note;          /* what is to be said of that; NULL */
     int64_t cargo_zero_ns;           /* cargo's zero on the session's clock */

@@ -249,14 +249,16 @@ static int read_unit(struct json_reader *json, struct cargo_record *record)
 {
     struct cargo_unit *unit = cargo_record_add(record);
     double duration = NAN, rmeta = NAN;
-    int rc = unit ? LAM_OK : json_fail(json, LAM_E_NOMEM, "out of memory");
-    while (rc >= 0 && (rc = json_next_key(json)) > 0)
-        rc = read_member(json, record, unit, &duration, &rmeta);
+    if (!unit)
+        return json_fail(json, LAM_E_NOMEM, "out of memory");
+    int rc;
+    while ((rc = json_next_key(json)) > 0)
+        if ((rc = read_member(json, record, unit, &duration, &rmeta)) < 0)
+            break;
     if (rc >= 0)
         rc = split_description(record, unit);
     if (rc < 0) {
-        if (unit)
-            record->units.count--; /* half a unit is none */
+        record->units.count--; /* half a unit is none */
         return rc;
     }
     unit->end_s = unit->start_s + duration;

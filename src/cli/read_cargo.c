@@ -127,6 +127,19 @@ static int read_headers(struct report *report, const char *recording, struct lam
     return rc;
 }
 
+static int read_ninja(struct report *report, const char *recording, struct lam_error *err)
+{
+    char *text = NULL, *path = path_join(recording, NINJA_LOG_NAME);
+    size_t size = 0;
+    int rc = path ? file_read_all(path, ARTIFACTS_BYTES_MAX, &text, &size, err) : LAM_E_NOMEM;
+    if (rc >= 0)
+        rc = ninja_log_parse(&report->ninja, text, size, path, err);
+    rc = unheeded(rc, err);
+    mem_free(text);
+    mem_free(path);
+    return rc;
+}
+
 int read_cargo(struct report *report, const char *recording, struct lam_error *err)
 {
     if (!path_is_dir(recording))
@@ -146,6 +159,8 @@ int read_cargo(struct report *report, const char *recording, struct lam_error *e
         rc = read_artifacts(report, recording, err);
     if (rc == LAM_OK)
         rc = read_headers(report, recording, err);
+    if (rc == LAM_OK)
+        rc = read_ninja(report, recording, err);
     mem_free(log);
     mem_free(page);
     mem_free(noted);

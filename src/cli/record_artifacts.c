@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "build/ninja_log.h"
 
 enum {
     COARSE_NS = 20000000, /* files are stamped by a clock that is up to a kernel's tick behind */
@@ -73,6 +74,31 @@ static int add_trace(struct record_artifacts *artifacts, const char *path, int64
     return rc == LAM_E_NOMEM ? rc : LAM_OK;
 }
 
+/* The directory that a ninja works in, and keeps its log in, by its cwd and -C. */
+static int note_ninja(struct record_artifacts *artifacts, const struct profile_process *process,
+                      int64_t since_ns, struct arena *scratch)
+{
+    const char *exe = copy_text(scratch, process->exe), *cwd = copy_text(scratch, process->cwd);
+    const char *dir = "";
+    if (!exe || !cwd)
+        return LAM_E_NOMEM;
+    bool is_ninja = strcmp(path_name(exe), "ninja") == 0 || strcmp(path_name(exe), "samu") == 0;
+    if (!is_ninja || artifacts->ninja_dir || process->forked)
+        return LAM_OK;
+    for (size_t i = 1; i < process->argc; i++) {
+        const char *arg = copy_text(scratch, process->argv[i]);
+        if (!arg)
+            return LAM_E_NOMEM;
+        if (strcmp(arg, "-C") == 0 && i + 1 < process->argc)
+            dir = copy_text(scratch, process->argv[i + 1]);
+        else if (text_starts_with(arg, "-C"))
+            dir = arg + 2;
+    }
+    artifacts->ninja_dir = dir ? path_join(cwd, dir) : NULL;
+    artifacts->ninja_since_ns = since_ns;
+    return artifacts->ninja_dir ? LAM_OK : LAM_E_NOMEM;
+}
+
 int record_artifacts_add(struct record_artifacts *artifacts, const struct profile_process *process,
                          int64_t started_at_unix_ns)
 {
@@ -84,6 +110,8 @@ int record_artifacts_add(struct record_artifacts *artifacts, const struct profil
     int64_t since_ns = started_at_unix_ns + process->start_ns - COARSE_NS;
     int rc = process->forked ? 0 : unit_of(process, &scratch, &unit, &cwd);
     bool is_unit = rc > 0;
+    if (rc == 0)
+        rc = note_ninja(artifacts, process, since_ns, &scratch);
     if (is_unit)
         rc = unit_artifacts_find(&unit, cwd, since_ns, &list->arena, &files);
     for (size_t i = 0; i < files.count && rc >= 0; i++) {
@@ -112,6 +140,28 @@ static int attach_text(const char *recording, const char *kind, const char *name
     return rc;
 }
 
+/* A log that is not there, or of a version that is not known, is not kept. */
+static int attach_ninja(const struct record_artifacts *artifacts, const char *recording,
+                        struct session_attachments *attachments, struct lam_error *err)
+{
+    struct ninja_log log;
+    struct strbuf text = {0};
+    char *path = path_join(artifacts->ninja_dir, ".ninja_log"), *read = NULL;
+    size_t size = 0;
+    int rc = LAM_OK;
+    if (path && file_read_all(path, TRACE_BYTES_MAX, &read, &size, NULL) >= 0 &&
+        ninja_log_parse(&log, read, size, path, NULL) == LAM_OK) {
+        rc = ninja_log_write(&log, artifacts->ninja_since_ns, &text);
+        if (rc >= 0)
+            rc = attach_text(recording, "ninja_log", NINJA_LOG_NAME, &text, attachments, err);
+        ninja_log_free(&log);
+    }
+    strbuf_free(&text);
+    mem_free(read);
+    mem_free(path);
+    return rc;
+}
+
 int record_artifacts_attach(struct record_artifacts *artifacts, const char *recording,
                             struct session_attachments *attachments, struct lam_error *err)
 {
@@ -130,11 +180,14 @@ int record_artifacts_attach(struct record_artifacts *artifacts, const char *reco
             rc = attach_text(recording, "headers", HEADERS_NAME, &text, attachments, err);
     }
     strbuf_free(&text);
-    return rc;
+    return rc >= 0 && artifacts->ninja_dir ? attach_ninja(artifacts, recording, attachments, err)
+                                           : rc;
 }
 
 void record_artifacts_free(struct record_artifacts *artifacts)
 {
     artifact_list_free(&artifacts->files);
     header_costs_free(&artifacts->headers);
+    mem_free(artifacts->ninja_dir);
+    artifacts->ninja_dir = NULL;
 }

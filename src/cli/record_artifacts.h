@@ -9,6 +9,8 @@
 
 struct record_artifacts { /* all-zero is empty */
     struct artifact_list files;
+    char *ninja_dir; /* where a ninja ran, the first; NULL: none did */
+    int64_t ninja_since_ns;
     struct header_costs headers; /* from traces of clang's, where -ftime-trace was asked for */
 };
 
@@ -16,7 +18,7 @@ struct record_artifacts { /* all-zero is empty */
 int record_artifacts_add(struct record_artifacts *artifacts, const struct profile_process *process,
                          int64_t started_at_unix_ns);
 
-/* artifacts.json and headers.json; nothing when there are none. */
+/* artifacts.json, headers.json, ninja.log; nothing when there are none. */
 int record_artifacts_attach(struct record_artifacts *artifacts, const char *recording,
                             struct session_attachments *attachments, struct lam_error *err);
 void record_artifacts_free(struct record_artifacts *artifacts);

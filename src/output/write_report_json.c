@@ -10,6 +10,7 @@
 #include "output/write_labels.h"
 #include "output/write_machine.h"
 #include "output/write_macros.h"
+#include "output/write_ninja.h"
 #include "output/write_replay.h"
 #include "output/write_report.h"
 #include "output/write_spans.h"
@@ -398,6 +399,7 @@ int write_report_json(const struct report *report, const struct report_view *vie
     json_put_end(&json);
     write_cargo_json(&json, report);
     write_headers_json(&json, report);
+    write_ninja_json(&json, report);
     write_graph_json(&json, report, view);
     if (view->replay && view->replay->is_there)
         write_replay_json(&json, view->replay);

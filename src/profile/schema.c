@@ -313,6 +313,13 @@ static const struct schema_column cargo_unseen_columns[] = {
          "capture", "cached: a wrapper of rustc's was set, whose cache may have had it: no claim about its time; else null"),
 };
 
+static const struct schema_column ninja_columns[] = {
+    TEXT(JSON, 4, "output", "file that ninja had made"),
+    SECONDS(JSON, 4, "start_s", "of its command, by ninja's clock from the start of its process"),
+    SECONDS(JSON, 4, "end_s", "of its command"),
+    TEXT(JSON, 4, "unit", "unit that wrote the file; null: none was seen to"),
+};
+
 static const struct schema_column header_columns[] = {
     TEXT(JSON, 4, "file", "as clang names it"),
     COUNT(JSON, 4, "count", "times that it was read"),
@@ -731,6 +738,8 @@ const struct schema_table schema_tables[] = {
              cargo_columns),
     ROW_WHEN("headers", "header that clang read, by its traces; the dearest first", "headers", 1, 4,
              "clang wrote traces (-ftime-trace)", header_columns),
+    ROW_WHEN("ninja", "file that ninja had made, by its log", "ninja", 1, 4,
+             "ninja ran and kept a log", ninja_columns),
     ROW("cargo_concurrency", "change in what cargo ran", NULL, 1, 4, cargo_concurrency_columns),
     ROW("cargo_unseen", "unit of cargo's without a process", NULL, 1, 4, cargo_unseen_columns),
     ROW("macros", "crate of procedural macros that was used", "macros", 1, 2, macro_columns),
