@@ -14,8 +14,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { LARGE_IO = WAIT_LARGE_IO };
-
 /* WAIT(return type, name, parameters, arguments, number, kind) */
 #define WAIT(ret, name, params, args, call, kind)                      \
     AGENT_EXPORT ret name params                                       \
@@ -45,16 +43,16 @@ enum { LARGE_IO = WAIT_LARGE_IO };
 
 /* clang-format off */
 IO(ssize_t, __read_chk, (int fd, void *buf, size_t n, size_t room), (fd, buf, n, room), read, fd, n)
-IO(ssize_t, readv, (int fd, const struct iovec *iov, int n), (fd, iov, n), read, fd, LARGE_IO)
+IO(ssize_t, readv, (int fd, const struct iovec *iov, int n), (fd, iov, n), read, fd, WAIT_LARGE_IO)
 IO(ssize_t, pread64, (int fd, void *buf, size_t n, off64_t at), (fd, buf, n, at), read, fd, n)
 IO(ssize_t, write, (int fd, const void *buf, size_t n), (fd, buf, n), write, fd, n)
-IO(ssize_t, writev, (int fd, const struct iovec *iov, int n), (fd, iov, n), write, fd, LARGE_IO)
+IO(ssize_t, writev, (int fd, const struct iovec *iov, int n), (fd, iov, n), write, fd, WAIT_LARGE_IO)
 IO(ssize_t, pwrite64, (int fd, const void *buf, size_t n, off64_t at), (fd, buf, n, at), write, fd, n)
 IO(ssize_t, recv, (int fd, void *buf, size_t n, int flags), (fd, buf, n, flags), recv, fd, n)
 IO(ssize_t, recvfrom, (int fd, void *restrict buf, size_t n, int flags, struct sockaddr *restrict from, socklen_t *restrict len), (fd, buf, n, flags, from, len), recv, fd, n)
-IO(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags), (fd, msg, flags), recv, fd, LARGE_IO)
+IO(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags), (fd, msg, flags), recv, fd, WAIT_LARGE_IO)
 IO(ssize_t, send, (int fd, const void *buf, size_t n, int flags), (fd, buf, n, flags), send, fd, n)
-IO(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags), (fd, msg, flags), send, fd, LARGE_IO)
+IO(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags), (fd, msg, flags), send, fd, WAIT_LARGE_IO)
 POLL(int, poll, (struct pollfd *fds, nfds_t n, int timeout), (fds, n, timeout), n == 1 ? fds[0].fd : -1)
 POLL(int, __poll_chk, (struct pollfd *fds, nfds_t n, int timeout, size_t room), (fds, n, timeout, room), n == 1 ? fds[0].fd : -1)
 WAIT(int, accept, (int fd, struct sockaddr *restrict addr, socklen_t *restrict len), (fd, addr, len), accept, IO)

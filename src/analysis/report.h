@@ -1,5 +1,6 @@
 /* The account of a recording: what `lamella report` prints. Filled by a sink in one pass, in memory for processes, threads,
- * stacks and (process, role, codegen unit, segment, phase, detail), whatever the number of samples.
+ * stacks, stretches in which a thread worked without a gap, and (process, role, codegen unit, segment, phase, detail), whatever the
+ * number of samples.
  *
  *     report_open(&report, &options, err);
  *     rc = read_recording(…, report_sink(report), err);

@@ -91,7 +91,7 @@ int run_matrix_add_unit(struct run_matrix *matrix, const char *const *parts, con
  * flags differ, and where each is the only one of its name: the pair becomes one row, whose key says what differs. */
 int run_matrix_pair_units(struct run_matrix *matrix);
 
-/* What a section's rows are measured by, and whether all runs have it: what one of them lacks cannot be compared. */
+/* Whether all runs have what the section's rows are made of: what one of them lacks cannot be compared. */
 bool run_matrix_has_section(const struct run_matrix *matrix, enum run_section section);
 
 /* Rows from what was read of an input. LAM_OK or LAM_E_NOMEM. */
