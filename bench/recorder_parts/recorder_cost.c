@@ -269,7 +269,8 @@ static void timed_call(int function)
     lam_call_enter(LAM_DEFAULT, timed_labels[function]);
     random_state ^= random_state << 13, random_state ^= random_state >> 7,
         random_state ^= random_state << 17;
-    for (uint64_t i = 0, turns = 4000u * (unsigned)(function + 1) + random_state % 20000; i < turns; i++)
+    for (uint64_t i = 0, turns = 4000u * (unsigned)(function + 1) + random_state % 20000; i < turns;
+         i++)
         __asm__ volatile("" ::: "memory");
     if (function > 1)
         timed_call(function - 2);
