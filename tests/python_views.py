@@ -74,6 +74,13 @@ def test_beside_samples(python, _):
     assert len({row["pid"] for row in rows if row["type"] in ("sample", "interval")}) == 1
     assert activities("both")["leaf"]["count"] == 500000
     assert b"leaf (loop.py:5)" in lib.lamella("report", "both")
+    # A part of a program that has a place of its own when it runs alone.
+    with open("part.py", "w", encoding="utf-8") as file:
+        file.write("import lamella\ndef f(n): return n and f(n - 1)\nf(1)\nwith lamella.record('never', calls='tree'): f(2)\n"
+                   "with lamella.record('never'): f(3)\n")
+    done = lib.run(lib.LAMELLA, "record", "-o", "part", "--rate", "0", "--", python, "part.py", env=environment)
+    assert done.returncode == 0 and not os.path.exists("never"), done
+    assert activities("part")["f"]["count"] == 7, activities("part")
 
 
 if __name__ == "__main__":

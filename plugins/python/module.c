@@ -8,18 +8,27 @@ static PyObject *fail(int code)
     return PyErr_Format(PyExc_OSError, "lamella: %s", lam_error_text(code));
 }
 
-/* Opens the recorder, if it is not open through LAMELLA_OUT. 1: it was. Negative: as lam_open(). */
+static int is_opened_here;
+
+/* Opens the recorder. One that is open already, by the program or through LAMELLA_OUT, is taken as it is; and LAMELLA_OUT comes
+ * before a path, so that everything below `lamella record` is one recording. Only options of our own need a stream of their
+ * own in it. */
 static int open_recorder(const char *path, const char *text)
 {
-    if (lam_on)
-        return path ? LAM_E_BUSY : 1;
+    const char *outer = getenv("LAMELLA_OUT");
+    int has_outer = outer && *outer;
+    is_opened_here = !lam_on || (has_outer && text);
+    if (!is_opened_here)
+        return LAM_OK;
     struct lam_options options;
     lam_options_init(&options);
     const char *environment = getenv("LAMELLA_OPTIONS");
     if ((environment && lam_options_parse(&options, environment) < 0) ||
         (text && lam_options_parse(&options, text) < 0))
         return LAM_E_INVAL;
-    if (path)
+    if (lam_on)
+        lam_close();
+    if (!has_outer)
         options.path = path;
     return lam_open(&options);
 }
@@ -98,7 +107,8 @@ static PyObject *stop(PyObject *self, PyObject *unused)
     plugin.is_on = 0;
     set_taken(0);
     Py_CLEAR(plugin.prefixes);
-    lam_close();
+    if (is_opened_here)
+        lam_close();
     Py_RETURN_NONE;
 }
 

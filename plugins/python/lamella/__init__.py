@@ -22,8 +22,8 @@ def _prefixes():
 
 
 def start(path=None, **options):
-    """Starts recording every thread, what each has open included. Without a path LAMELLA_OUT says where. Returns whether it did:
-    False when the interpreter is recorded already. Raises OSError when there is no place to record to, ValueError for options.
+    """Starts recording every thread, what each has open included. Where LAMELLA_OUT is set, as by `lamella record`, the recording
+    is part of that one, and else at the path. Returns whether it started: False when the interpreter is recorded already. Raises OSError when there is no place to record to, ValueError for options.
 
     calls      what is kept of them: "one_in:100", "threshold:10us", "tree:8M", "auto:1G"; None: every one
     max_bytes  bound of the file
