@@ -117,6 +117,7 @@ static int read_and_write(struct report_settings *set, struct classifier *cls, s
     }
     if (rc == LAM_OK)
         rc = write_report(reading.report, set, err);
+    set->view.replay = NULL;
     replay_answers_free(&answers);
     report_reading_close(&reading);
     return rc;
