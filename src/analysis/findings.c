@@ -3,16 +3,11 @@
 #include <string.h>
 
 #include "analysis/feeder_limit.h"
-#include "analysis/report_state.h"
+#include "analysis/findings_inside.h"
 #include "base/file.h"
 #include "base/units.h"
 
-struct draft {
-    struct report_state *state;
-    struct report *report;
-};
-
-static int add(struct draft *draft, struct report_finding finding, const char *text)
+int finding_add(struct draft *draft, struct report_finding finding, const char *text)
 {
     if (!text)
         return LAM_E_NOMEM;
@@ -20,7 +15,7 @@ static int add(struct draft *draft, struct report_finding finding, const char *t
     return array_push(&draft->report->findings, finding);
 }
 
-static double elapsed_s(const struct report *report)
+double finding_elapsed_s(const struct report *report)
 {
     return report_seconds(report->session.elapsed_ns);
 }
@@ -32,15 +27,15 @@ static int find_failure(struct draft *draft)
     bool has_launcher = report->session.has_samples || !report->session.has_intervals ||
                         report->session.charged_cpu_ns != PROFILE_UNKNOWN;
     if (!report->session.complete && has_launcher && !report->end.session_damage[0])
-        return add(draft,
-                   (struct report_finding){"incomplete", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
-                   "The launcher did not live to the end of the command: the recording holds what "
-                   "was written until then.");
+        return finding_add(
+            draft, (struct report_finding){"incomplete", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
+            "The launcher did not live to the end of the command: the recording holds what "
+            "was written until then.");
     if (report->session.exit_code <= 0)
         return LAM_OK;
     const char *sig =
         report->session.exit_code > 128 ? sigabbrev_np(report->session.exit_code - 128) : NULL;
-    return add(
+    return finding_add(
         draft, (struct report_finding){"command_failed", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
         arena_printf(&report->arena,
                      "The command failed with exit code %d%s%s%s: what it did not get to is not in "
@@ -60,8 +55,7 @@ static void sum_core_waits(const struct report *report, uint64_t *waited_ns, uin
     }
 }
 
-/* Threads waited long for a core while the command did not fill them. */
-static bool others_had_the_cores(const struct report *report)
+bool others_had_the_cores(const struct report *report)
 {
     uint64_t waited, ran;
     sum_core_waits(report, &waited, &ran);
@@ -74,7 +68,7 @@ static int find_serial_tail(struct draft *draft)
     struct report *report = draft->report;
     double tail = report_seconds(report->tail_ns);
     if (report->session.cores < 2 || others_had_the_cores(report) || report->tail_ns < 1000000000 ||
-        !(tail >= 0.1 * elapsed_s(report)))
+        !(tail >= 0.1 * finding_elapsed_s(report)))
         return LAM_OK;
     const char *who = "";
     uint32_t unit = REPORT_NO_UNIT;
@@ -89,9 +83,10 @@ static int find_serial_tail(struct draft *draft)
             return LAM_E_NOMEM;
     }
     if (report->peak_threads == 1)
-        return add(draft, (struct report_finding){"serial_tail", REPORT_NOTE, NULL, tail, unit},
-                   "Never more than one thread was working: more cores do not help.");
-    return add(
+        return finding_add(draft,
+                           (struct report_finding){"serial_tail", REPORT_NOTE, NULL, tail, unit},
+                           "Never more than one thread was working: more cores do not help.");
+    return finding_add(
         draft, (struct report_finding){"serial_tail", REPORT_WARNING, NULL, tail, unit},
         arena_printf(&report->arena,
                      "The last %s never ran more than one thread%s: more cores do not help there.",
@@ -106,15 +101,16 @@ static int find_dominant_unit(struct draft *draft)
     const struct report_unit *unit = &report->units.items[0];
     const struct report_process *process = &report->processes.items[unit->process];
     double cpu = report_seconds(process->cpu_ns), wall = report_process_wall_s(process),
-           all = elapsed_s(report);
+           all = finding_elapsed_s(report);
     double charged = report_seconds(report->coverage.charged_ns);
     bool is_long = wall >= 0.5 * all, is_heavy = cpu >= 0.33 * charged;
     if (!is_long && !is_heavy)
         return LAM_OK;
-    return add(draft, (struct report_finding){"dominant_unit", REPORT_NOTE, NULL, cpu, 0},
-               arena_printf(&report->arena, "%s alone takes %s of CPU (%s of all) and %s of the %s.",
-                            unit->title, unit_seconds(cpu).text, unit_percent(cpu / charged).text,
-                            unit_seconds(wall).text, unit_seconds(all).text));
+    return finding_add(
+        draft, (struct report_finding){"dominant_unit", REPORT_NOTE, NULL, cpu, 0},
+        arena_printf(&report->arena, "%s alone takes %s of CPU (%s of all) and %s of the %s.",
+                     unit->title, unit_seconds(cpu).text, unit_percent(cpu / charged).text,
+                     unit_seconds(wall).text, unit_seconds(all).text));
 }
 
 /* Cores that nothing used, or that other programs had. */
@@ -130,7 +126,7 @@ static int find_cores(struct draft *draft)
     struct unit_text used = unit_cores(report->cores_used), wait = unit_seconds(seconds);
     struct report_finding finding = {"core_wait", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT};
     if (cores >= 2 && others_had_the_cores(report))
-        return add(
+        return finding_add(
             draft, finding,
             arena_printf(&report->arena,
                          "Threads that could run waited %s for a core while the command used "
@@ -138,16 +134,18 @@ static int find_cores(struct draft *draft)
                          "little.",
                          wait.text, used.text, cores));
     if (is_crowded)
-        return add(draft, finding,
-                   arena_printf(&report->arena,
-                                "Threads that could run waited %s for a core (and ran %s): more "
-                                "cores would help.",
-                                wait.text, unit_seconds(report_seconds(ran)).text));
-    if (!is_idle || elapsed_s(report) < 2 || report->peak_threads < 2)
+        return finding_add(
+            draft, finding,
+            arena_printf(&report->arena,
+                         "Threads that could run waited %s for a core (and ran %s): more "
+                         "cores would help.",
+                         wait.text, unit_seconds(report_seconds(ran)).text));
+    if (!is_idle || finding_elapsed_s(report) < 2 || report->peak_threads < 2)
         return LAM_OK;
     finding = (struct report_finding){"idle_cores", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT};
-    return add(draft, finding,
-               arena_printf(&report->arena, "%s of %u cores were used on average.", used.text, cores));
+    return finding_add(
+        draft, finding,
+        arena_printf(&report->arena, "%s of %u cores were used on average.", used.text, cores));
 }
 
 /* The compilation in which most time went by while one thread built IR for workers that it could not keep busy. */
@@ -173,9 +171,10 @@ static int find_feeder_limit(struct draft *draft)
         worst = i;
         held = limit;
     }
-    if (worst == REPORT_NO_UNIT || !(report_seconds(held.feed_ns) >= 0.05 * elapsed_s(report)))
+    if (worst == REPORT_NO_UNIT ||
+        !(report_seconds(held.feed_ns) >= 0.05 * finding_elapsed_s(report)))
         return LAM_OK;
-    return add(
+    return finding_add(
         draft,
         (struct report_finding){"feeder_limit", REPORT_NOTE, NULL, report_seconds(held.feed_ns),
                                 worst},
@@ -196,15 +195,15 @@ static int find_jobserver(struct draft *draft)
     array_each(&report->processes, process) sum += process->ledger.waits.ns[REPORT_WAIT_JOBSERVER];
     double seconds = report_seconds(sum), cores = report->session.cores,
            busy = isnan(report->cpu_busy_mean) ? report->cores_used : report->cpu_busy_mean;
-    if (!(seconds >= 1) || !(seconds >= 0.2 * elapsed_s(report)) || !(busy < 0.8 * cores))
+    if (!(seconds >= 1) || !(seconds >= 0.2 * finding_elapsed_s(report)) || !(busy < 0.8 * cores))
         return LAM_OK;
-    return add(draft,
-               (struct report_finding){"jobserver", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT},
-               arena_printf(
-                   &report->arena,
-                   "Threads waited %s in all for one of the jobs that -j allows, while %s of %.0f "
-                   "cores were busy: a larger -j would use the others.",
-                   unit_seconds(seconds).text, unit_cores(busy).text, cores));
+    return finding_add(
+        draft, (struct report_finding){"jobserver", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT},
+        arena_printf(
+            &report->arena,
+            "Threads waited %s in all for one of the jobs that -j allows, while %s of %.0f "
+            "cores were busy: a larger -j would use the others.",
+            unit_seconds(seconds).text, unit_cores(busy).text, cores));
 }
 
 static int find_low_coverage(struct draft *draft)
@@ -237,21 +236,21 @@ static int find_low_coverage(struct draft *draft)
     if (!strbuf_ok(&list))
         text = NULL;
     strbuf_free(&list);
-    return add(draft,
-               (struct report_finding){"low_coverage", REPORT_WARNING, NULL, missing, REPORT_NO_UNIT},
-               text);
+    return finding_add(
+        draft,
+        (struct report_finding){"low_coverage", REPORT_WARNING, NULL, missing, REPORT_NO_UNIT}, text);
 }
 
 static int find_short_span(struct draft *draft)
 {
     struct report *report = draft->report;
-    double span = report_seconds(report->coverage.sampled_span_ns), all = elapsed_s(report);
+    double span = report_seconds(report->coverage.sampled_span_ns), all = finding_elapsed_s(report);
     if (report->coverage.samples == 0 || !(all >= 1) || !(span < 0.8 * all))
         return LAM_OK;
-    return add(draft,
-               (struct report_finding){"short_span", REPORT_NOTE, NULL, all - span, REPORT_NO_UNIT},
-               arena_printf(&report->arena, "Samples reach over %s of the %s that the command took.",
-                            unit_seconds(span).text, unit_seconds(all).text));
+    return finding_add(
+        draft, (struct report_finding){"short_span", REPORT_NOTE, NULL, all - span, REPORT_NO_UNIT},
+        arena_printf(&report->arena, "Samples reach over %s of the %s that the command took.",
+                     unit_seconds(span).text, unit_seconds(all).text));
 }
 
 /* A handful of samples of a command that was over at once says nothing of its programs. */
@@ -283,7 +282,7 @@ static int find_stripped(struct draft *draft)
         return LAM_OK;
     enum report_severity severity = is_blind ? REPORT_WARNING : REPORT_NOTE;
     const char *what = is_blind ? "phases are mostly missing" : "functions have no names";
-    return add(
+    return finding_add(
         draft, (struct report_finding){"no_symbols", severity, NULL, NAN, REPORT_NO_UNIT},
         arena_printf(&report->arena,
                      "%s of the samples lie in programs and libraries without symbols, most of "
@@ -301,20 +300,22 @@ static int find_nameless(struct draft *draft)
     double share = (double)draft->state->nameless_samples / (double)report->coverage.samples;
     if (report->coverage.samples < SAMPLES_THAT_SPEAK || !(share >= 0.05))
         return LAM_OK;
-    return add(draft, (struct report_finding){"no_names", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
-               arena_printf(&report->arena,
-                            "%s of the samples hold no function that has a name here, though their "
-                            "files have symbols: the recording's symbols (symbols.lamsym) are "
-                            "missing or of other files. What is said of them rests on programs and "
-                            "threads alone; it does not mean that the compiler did nothing else.",
-                            unit_percent(share).text));
+    return finding_add(
+        draft, (struct report_finding){"no_names", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
+        arena_printf(&report->arena,
+                     "%s of the samples hold no function that has a name here, though their "
+                     "files have symbols: the recording's symbols (symbols.lamsym) are "
+                     "missing or of other files. What is said of them rests on programs and "
+                     "threads alone; it does not mean that the compiler did nothing else.",
+                     unit_percent(share).text));
 }
 
 /* The kernel's count of busy processors is independent of ours. */
 static int find_busy(struct draft *draft)
 {
     struct report *report = draft->report;
-    double cores = report->session.cores, elapsed = elapsed_s(report), busy = report->cpu_busy_mean,
+    double cores = report->session.cores, elapsed = finding_elapsed_s(report),
+           busy = report->cpu_busy_mean,
            sampled = report_seconds(report->coverage.sampled_ns + report->coverage.late_ns) / elapsed,
            used = report_seconds(report_used_ns(report)) / elapsed;
     if (cores < 1 || report->coverage.samples == 0 || !(elapsed >= 2) ||
@@ -325,7 +326,7 @@ static int find_busy(struct draft *draft)
                                      REPORT_NO_UNIT};
     if (busy < sampled) {
         finding.severity = REPORT_WARNING;
-        return add(
+        return finding_add(
             draft, finding,
             arena_printf(&report->arena,
                          "Samples stand for %s busy cores, and the machine counted %s: one of "
@@ -334,15 +335,16 @@ static int find_busy(struct draft *draft)
     }
     double others = busy - used, unsampled = used - sampled;
     bool are_others = !(unsampled > others);
-    return add(draft, finding,
-               arena_printf(
-                   &report->arena,
-                   "The machine had %s busy cores of %.0f, the samples stand for %s: %s had %s of "
-                   "the rest.",
-                   all.text, cores, ours.text,
-                   are_others ? "other programs, or descendants that nobody saw,"
-                              : "processes of the command without samples",
-                   unit_cores(are_others ? others : unsampled).text));
+    return finding_add(
+        draft, finding,
+        arena_printf(
+            &report->arena,
+            "The machine had %s busy cores of %.0f, the samples stand for %s: %s had %s of "
+            "the rest.",
+            all.text, cores, ours.text,
+            are_others ? "other programs, or descendants that nobody saw,"
+                       : "processes of the command without samples",
+            unit_cores(are_others ? others : unsampled).text));
 }
 
 static int find_unknown(struct draft *draft)
@@ -356,12 +358,13 @@ static int find_unknown(struct draft *draft)
     bool is_explained = blind * all >= unknown / 2 * (double)report->coverage.samples;
     if (!(unknown > 0.1 * all) || is_explained || report->coverage.samples < SAMPLES_THAT_SPEAK)
         return LAM_OK;
-    return add(draft, (struct report_finding){"unknown", REPORT_NOTE, NULL, unknown, REPORT_NO_UNIT},
-               arena_printf(&report->arena,
-                            "No marker claims %s of the samples. For programs of your own, write a "
-                            "marker file and give "
-                            "it with --markers.",
-                            unit_percent(unknown / all).text));
+    return finding_add(
+        draft, (struct report_finding){"unknown", REPORT_NOTE, NULL, unknown, REPORT_NO_UNIT},
+        arena_printf(&report->arena,
+                     "No marker claims %s of the samples. For programs of your own, write a "
+                     "marker file and give "
+                     "it with --markers.",
+                     unit_percent(unknown / all).text));
 }
 
 /* The programs that were not sampled, by what they used. */
@@ -385,12 +388,12 @@ static int find_unsampled(struct draft *draft)
     const char *title = worst->title[0] ? worst->title : "an unknown program";
     struct report_finding finding = {"unsampled", REPORT_WARNING, NULL, seconds, worst->unit};
     if (count == 1)
-        return add(draft, finding,
-                   arena_printf(&report->arena,
-                                "%s (pid %u) used %s of CPU without being sampled: %s.", title,
-                                worst->pid, unit_seconds(seconds).text,
-                                report_why_not(worst->why_not)));
-    return add(
+        return finding_add(draft, finding,
+                           arena_printf(&report->arena,
+                                        "%s (pid %u) used %s of CPU without being sampled: %s.",
+                                        title, worst->pid, unit_seconds(seconds).text,
+                                        report_why_not(worst->why_not)));
+    return finding_add(
         draft, finding,
         arena_printf(
             &report->arena,
@@ -405,9 +408,9 @@ static int find_lost(struct draft *draft)
     uint64_t lost = report->coverage.lost_samples;
     if (lost == 0)
         return LAM_OK;
-    return add(draft,
-               (struct report_finding){"lost_records", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
-               arena_printf(&report->arena, "%s records were lost.", unit_count(lost).text));
+    return finding_add(
+        draft, (struct report_finding){"lost_records", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
+        arena_printf(&report->arena, "%s records were lost.", unit_count(lost).text));
 }
 
 static int find_damaged(struct draft *draft)
@@ -417,7 +420,7 @@ static int find_damaged(struct draft *draft)
     uint64_t bad = end->damaged_streams + end->unreadable_streams;
     if (bad == 0)
         return LAM_OK;
-    return add(
+    return finding_add(
         draft, (struct report_finding){"damaged_streams", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
         arena_printf(&report->arena, "%s of %s %sfiles could not be read, or not as a whole%s%s.",
                      unit_count(bad).text, unit_count(end->streams + end->unreadable_streams).text,
@@ -430,7 +433,7 @@ static int find_bootstrap(struct draft *draft)
 {
     if (!draft->report->session.rustc_bootstrap)
         return LAM_OK;
-    return add(
+    return finding_add(
         draft, (struct report_finding){"rustc_bootstrap", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
         "To get self-profiles of a stable compiler RUSTC_BOOTSTRAP=1 was set for each compilation: "
         "crates could see unstable features, and what was built is not what a usual build makes.");
@@ -442,7 +445,7 @@ static int find_unprofiled(struct draft *draft)
     size_t units = report_rustc_units(report);
     if (!report->session.self_profile || report->end.self_profiles >= units)
         return LAM_OK;
-    return add(
+    return finding_add(
         draft,
         (struct report_finding){"units_without_profile", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
         arena_printf(&report->arena,
@@ -458,19 +461,21 @@ static int find_left_out(struct draft *draft)
     const struct profile_session_end *end = &report->end;
     int rc = LAM_OK;
     if (end->session_damage[0])
-        rc = add(draft,
-                 (struct report_finding){"session_damaged", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
-                 arena_printf(&report->arena,
-                              "%s: what it says is left out. The command, the CPU time that the "
-                              "kernel charged, and programs without a stream are not known.",
-                              end->session_damage));
+        rc = finding_add(
+            draft,
+            (struct report_finding){"session_damaged", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
+            arena_printf(&report->arena,
+                         "%s: what it says is left out. The command, the CPU time that the "
+                         "kernel charged, and programs without a stream are not known.",
+                         end->session_damage));
     if (rc >= 0 && end->duplicate_streams)
-        rc = add(draft,
-                 (struct report_finding){"duplicate_streams", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
-                 arena_printf(&report->arena, "%s of the recording's files %s left out.",
-                              unit_count(end->duplicate_streams).text,
-                              end->duplicate_streams == 1 ? "is a copy of another and was"
-                                                          : "are copies of others and were"));
+        rc = finding_add(
+            draft,
+            (struct report_finding){"duplicate_streams", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
+            arena_printf(&report->arena, "%s of the recording's files %s left out.",
+                         unit_count(end->duplicate_streams).text,
+                         end->duplicate_streams == 1 ? "is a copy of another and was"
+                                                     : "are copies of others and were"));
     return rc;
 }
 
@@ -495,7 +500,7 @@ static int find_odd_events(struct draft *draft)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (kinds[i].count == 0)
             continue;
-        int rc = add(
+        int rc = finding_add(
             draft, (struct report_finding){kinds[i].id, kinds[i].severity, NULL, NAN, REPORT_NO_UNIT},
             arena_printf(&report->arena, "%s of %s intervals %s.", unit_count(kinds[i].count).text,
                          unit_count(end->intervals).text, kinds[i].what));
@@ -511,9 +516,10 @@ static int find_truncated(struct draft *draft)
     const struct report_coverage *cov = &report->coverage;
     if (cov->samples < 100 || cov->truncated_stacks * 50 <= cov->samples)
         return LAM_OK;
-    return add(draft, (struct report_finding){"truncated", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
-               arena_printf(&report->arena, "%s of the stacks do not reach their thread's root.",
-                            unit_percent((double)cov->truncated_stacks / (double)cov->samples).text));
+    return finding_add(
+        draft, (struct report_finding){"truncated", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
+        arena_printf(&report->arena, "%s of the stacks do not reach their thread's root.",
+                     unit_percent((double)cov->truncated_stacks / (double)cov->samples).text));
 }
 
 static int find_running(struct draft *draft)
@@ -530,14 +536,15 @@ static int find_running(struct draft *draft)
     }
     if (!first)
         return LAM_OK;
-    return add(draft,
-               (struct report_finding){"still_running", REPORT_NOTE, NULL,
-                                       report_seconds(report->coverage.running_ns), REPORT_NO_UNIT},
-               arena_printf(&report->arena,
-                            "%s %s still running when the command ended (%s%s, pid %u): what "
-                            "came after that is not in the recording.",
-                            unit_count(count).text, count == 1 ? "process was" : "processes were",
-                            count == 1 ? "" : "the first ", first->title, first->pid));
+    return finding_add(
+        draft,
+        (struct report_finding){"still_running", REPORT_NOTE, NULL,
+                                report_seconds(report->coverage.running_ns), REPORT_NO_UNIT},
+        arena_printf(&report->arena,
+                     "%s %s still running when the command ended (%s%s, pid %u): what "
+                     "came after that is not in the recording.",
+                     unit_count(count).text, count == 1 ? "process was" : "processes were",
+                     count == 1 ? "" : "the first ", first->title, first->pid));
 }
 
 static int find_unaccounted(struct draft *draft)
@@ -548,7 +555,7 @@ static int find_unaccounted(struct draft *draft)
            rest = report_seconds(report_unaccounted_ns(report));
     if (!(charged >= 1) || !(rest > 0.01 * charged))
         return LAM_OK;
-    return add(
+    return finding_add(
         draft, (struct report_finding){"unaccounted", REPORT_NOTE, NULL, rest, REPORT_NO_UNIT},
         arena_printf(&report->arena,
                      "%s of CPU time are in unidentified descendants: the kernel charged them, no "
@@ -566,21 +573,48 @@ static int find_virtual_threads(struct draft *draft)
     if (!draft->report->session.has_intervals || !name ||
         strncmp(name, "miri", (size_t)(command + size - name)) != 0 || command + size - name != 4)
         return LAM_OK;
-    return add(draft,
-               (struct report_finding){"virtual_threads", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
-               "Miri runs all threads of the program on one of its own, in turns: the wall and "
-               "self time of "
-               "a function include what other threads of the program did meanwhile.");
+    return finding_add(
+        draft, (struct report_finding){"virtual_threads", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
+        "Miri runs all threads of the program on one of its own, in turns: the wall and "
+        "self time of "
+        "a function include what other threads of the program did meanwhile.");
 }
 
 int report_find(struct report *report)
 {
     static int (*const finders[])(struct draft * draft) = {
-        find_failure,    find_serial_tail, find_dominant_unit,   find_cores,      find_feeder_limit,
-        find_jobserver,  find_stripped,    find_nameless,        find_busy,       find_low_coverage,
-        find_short_span, find_unsampled,   find_unaccounted,     find_unknown,    find_lost,
-        find_damaged,    find_left_out,    find_bootstrap,       find_unprofiled, find_truncated,
-        find_running,    find_odd_events,  find_virtual_threads,
+        find_failure,
+        find_gating_unit,
+        find_serial_tail,
+        find_single_codegen_unit,
+        find_dominant_unit,
+        find_cores,
+        find_feeder_limit,
+        find_jobserver,
+        find_link_time,
+        find_build_scripts,
+        find_macro_time,
+        find_debug_info,
+        find_duplicate_versions,
+        find_memory_limit,
+        find_memory_peak,
+        find_stripped,
+        find_nameless,
+        find_busy,
+        find_low_coverage,
+        find_short_span,
+        find_unsampled,
+        find_unaccounted,
+        find_unknown,
+        find_lost,
+        find_damaged,
+        find_left_out,
+        find_bootstrap,
+        find_unprofiled,
+        find_truncated,
+        find_running,
+        find_odd_events,
+        find_virtual_threads,
     };
     struct draft draft = {.state = report_state(report), .report = report};
     for (size_t i = 0; i < sizeof finders / sizeof finders[0]; i++) {

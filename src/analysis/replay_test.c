@@ -88,8 +88,8 @@ static void a_link_inside_a_unit(void **unused)
     opens(&replay, &feed);
     assert_int_equal(replay.tasks.count, 1);
     takes(&replay, NULL, 10);
-    /* No thread was seen to make code: the unit is one piece, and nobody knows which part of it the linker's is. */
     takes(&replay, "unit=app:4x", 6 + 1);
+    takes(&replay, "link=2x", 10 - 1);
     replay_close(&replay);
     close_feed(&feed);
 }

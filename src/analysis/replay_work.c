@@ -57,7 +57,8 @@ static enum thread_role role_of(const struct report *report, uint32_t worker)
     return worker < report->threads.count ? report->threads.items[worker].role : ROLE_OTHER;
 }
 
-/* Codegen lasts from the first to the last stretch of a thread that makes code, and begins after the metadata. */
+/* Codegen lasts from the first to the last stretch of a thread that makes code, and begins after the metadata. Where none was seen
+ * a linker's start ends what comes before. */
 static void find_sections(struct measure *measure)
 {
     const struct build_graph *graph = &measure->report->graph;
@@ -79,6 +80,15 @@ static void find_sections(struct measure *measure)
             work->codegen_ns = stretch->start_ns;
         if (stretch->end_ns > work->after_ns)
             work->after_ns = stretch->end_ns;
+    }
+    for (uint32_t i = 0; i < graph->nodes.count; i++) {
+        const struct build_node *node = &graph->nodes.items[i];
+        if (node->inside == GRAPH_NONE || measure->report->units.items[i].info.kind != UNIT_LINK)
+            continue;
+        struct unit_work *work = &measure->units.items[node->inside];
+        bool has_code = work->after_ns > graph->nodes.items[node->inside].start_ns;
+        if (!has_code && node->start_ns < work->codegen_ns)
+            work->codegen_ns = node->start_ns;
     }
     for (uint32_t i = 0; i < graph->nodes.count; i++) {
         const struct build_node *node = &graph->nodes.items[i];

@@ -1,0 +1,33 @@
+/* Inside of findings.c: what its rows share. */
+#ifndef LAMELLA_ANALYSIS_FINDINGS_INSIDE_H
+#define LAMELLA_ANALYSIS_FINDINGS_INSIDE_H
+
+#include "analysis/report_state.h"
+
+struct draft {
+    struct report_state *state;
+    struct report *report;
+};
+
+/* text is in the report's arena, or static; NULL: memory was short. LAM_E_NOMEM. */
+int finding_add(struct draft *draft, struct report_finding finding, const char *text);
+
+double finding_elapsed_s(const struct report *report); /* NaN */
+
+/* Threads waited long for a core while the command did not fill them: other programs had the machine. */
+bool others_had_the_cores(const struct report *report);
+
+/* findings_build.c: rows. Each adds what it finds; LAM_E_NOMEM. */
+int find_gating_unit(struct draft *draft);
+int find_single_codegen_unit(struct draft *draft);
+int find_link_time(struct draft *draft);
+int find_debug_info(struct draft *draft);
+int find_macro_time(struct draft *draft);
+int find_build_scripts(struct draft *draft);
+int find_duplicate_versions(struct draft *draft);
+
+/* findings_memory.c */
+int find_memory_limit(struct draft *draft);
+int find_memory_peak(struct draft *draft);
+
+#endif
