@@ -55,7 +55,7 @@ static void sum_core_waits(const struct report *report, uint64_t *waited_ns, uin
     }
 }
 
-bool others_had_the_cores(const struct report *report)
+bool report_is_crowded(const struct report *report)
 {
     uint64_t waited, ran;
     sum_core_waits(report, &waited, &ran);
@@ -67,7 +67,7 @@ static int find_serial_tail(struct draft *draft)
 {
     struct report *report = draft->report;
     double tail = report_seconds(report->tail_ns);
-    if (report->session.cores < 2 || others_had_the_cores(report) || report->tail_ns < 1000000000 ||
+    if (report->session.cores < 2 || report_is_crowded(report) || report->tail_ns < 1000000000 ||
         !(tail >= 0.1 * finding_elapsed_s(report)))
         return LAM_OK;
     const char *who = "";
@@ -125,7 +125,7 @@ static int find_cores(struct draft *draft)
     bool is_crowded = seconds >= 1 && waited >= ran / 2;
     struct unit_text used = unit_cores(report->cores_used), wait = unit_seconds(seconds);
     struct report_finding finding = {"core_wait", REPORT_NOTE, NULL, seconds, REPORT_NO_UNIT};
-    if (cores >= 2 && others_had_the_cores(report))
+    if (cores >= 2 && report_is_crowded(report))
         return finding_add(
             draft, finding,
             arena_printf(&report->arena,

@@ -53,7 +53,7 @@ int find_gating_unit(struct draft *draft)
         uint32_t unit, blocked;
         double alone_s, idle_core_s;
     } worst = {.unit = GRAPH_NONE};
-    if (others_had_the_cores(report))
+    if (report_is_crowded(report))
         return LAM_OK;
     array_each(&report->idle.items, stretch)
     {
@@ -107,7 +107,7 @@ int find_single_codegen_unit(struct draft *draft)
     struct report *report = draft->report;
     uint32_t worst = GRAPH_NONE;
     double worst_s = 0, saved_s = 0;
-    if (others_had_the_cores(report))
+    if (report_is_crowded(report))
         return LAM_OK;
     for (uint32_t i = 0; i < report->units.count; i++) {
         const struct report_unit *unit = &report->units.items[i];

@@ -14,9 +14,6 @@ int finding_add(struct draft *draft, struct report_finding finding, const char *
 
 double finding_elapsed_s(const struct report *report); /* NaN */
 
-/* Threads waited long for a core while the command did not fill them: other programs had the machine. */
-bool others_had_the_cores(const struct report *report);
-
 /* findings_build.c: rows. Each adds what it finds; LAM_E_NOMEM. */
 int find_gating_unit(struct draft *draft);
 int find_single_codegen_unit(struct draft *draft);

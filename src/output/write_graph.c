@@ -129,11 +129,10 @@ void write_graph_json(struct json_writer *json, const struct report *report,
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-static const char *need_text(const struct build_graph *graph, size_t step)
+static const char *need_text(enum build_need need)
 {
-    static const char *const texts[BUILD_NEEDS] = {"its metadata, for", "it and all below it, for",
-                                                   "its end, for", "its end, for"};
-    return step + 1 < graph->path.count ? texts[graph->path.items[step].need] : "its end";
+    static const char *const texts[BUILD_NEEDS] = {"metadata", "end of all below", "end", "end"};
+    return texts[need];
 }
 
 static int step_table(const struct report *report, const struct term *term, struct strbuf *out)
@@ -154,7 +153,7 @@ static int step_table(const struct report *report, const struct term *term, stru
         table_cell(&table, unit_seconds(seconds_of(step->end_ns - step->start_ns)).text);
         table_cell(&table, unit_seconds(seconds_of(node->end_ns - node->start_ns)).text);
         table_cell(&table, step->waited_ns > 0 ? unit_seconds(seconds_of(step->waited_ns)).text : "");
-        table_cell(&table, need_text(graph, i));
+        table_cell(&table, need_text(step->need));
     }
     int rc = term ? table_print(&table, term, out) : table_print_markdown(&table, out);
     table_free(&table);
@@ -201,8 +200,8 @@ static void idle_cells(struct table *table, const struct report *report,
 static int write_idle(const struct report *report, const struct report_view *view,
                       const struct term *term, struct strbuf *out)
 {
-    static const char *const columns[] = {"from",  "for", "idle core time", "what ran", "held",
-                                          "ready", "next"};
+    static const char *const columns[] = {
+        "from", "for", "idle core time", "what ran", "held up", "startable", "then"};
     const struct idle_stretches *idle = &report->idle;
     if (idle->items.count == 0)
         return LAM_OK;
@@ -214,7 +213,8 @@ static int write_idle(const struct report *report, const struct report_view *vie
     size_t shown = 0;
     for (; shown < idle->items.count && (view->top == 0 || shown < view->top); shown++)
         idle_cells(&table, report, &idle->items.items[shown]);
-    strbuf_addf(&text, "Idle cores: %s of core time", unit_seconds(idle->idle_core_s).text);
+    strbuf_addf(&text, "Idle cores: %s of core time%s", unit_seconds(idle->idle_core_s).text,
+                report_is_crowded(report) ? " (or other programs', which had the machine)" : "");
     heading(strbuf_text(&text), term, out);
     strbuf_free(&text);
     return print(&table, term, out);
