@@ -1,17 +1,23 @@
 #include "analysis/replay.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "base/file.h"
+#include "analysis/report_state.h"
 #include "base/memory.h"
 
 /* ---- what is replayed -------------------------------------------------------------------------------------------- */
 
-double replay_codegen_s(const struct replay_task *task, double threads)
+double replay_codegen_threads(const struct replay_task *task, double threads)
 {
     double most = task->most_threads > 0 ? task->most_threads : 1;
-    return fmax(task->code_s / fmax(1, fmin(threads, most)), task->floor_s);
+    double seconds = fmax(task->code_s / fmax(1, fmin(threads, most)), task->floor_s);
+    return seconds > 0 ? task->code_s / seconds : 1;
+}
+
+double replay_codegen_s(const struct replay_task *task, double threads)
+{
+    double busy = 1 + task->gain * (replay_codegen_threads(task, threads) - 1);
+    return task->code_s / busy * task->drag;
 }
 
 static double seconds(int64_t ns)
@@ -24,7 +30,7 @@ static int add_tasks(struct replay *replay)
     const struct build_graph *graph = &replay->report->graph;
     int rc = array_resize(&replay->task_of, graph->nodes.count);
     for (uint32_t i = 0; rc == LAM_OK && i < graph->nodes.count; i++) {
-        struct replay_task task = {.unit = i, .fit = 1};
+        struct replay_task task = {.unit = i, .gain = 1, .drag = 1};
         replay->task_of.items[i] = GRAPH_NONE;
         if (graph->nodes.items[i].inside != GRAPH_NONE)
             continue;
@@ -180,12 +186,45 @@ static int find_latency(struct replay *replay)
     return rc;
 }
 
+/* How many threads of the build want cores when one of them does, in the mean over their time. */
+static int find_company(const struct replay *replay, double run_s, double wait_s, double *company)
+{
+    const struct report_state *state = (const struct report_state *)replay->report;
+    struct work_sweep sweep;
+    struct work_step step;
+    double sum = 0, squares = 0;
+    int rc = work_sweep_open(&sweep, &state->work);
+    while (rc == LAM_OK && work_sweep_next(&sweep, &step)) {
+        double length_s = seconds(step.end_ns - step.start_ns), working = (double)step.working;
+        sum += working * length_s;
+        squares += working * working * length_s;
+    }
+    work_sweep_close(&sweep);
+    /* A thread that waits for long is in no stretch meanwhile: the account knows of it. */
+    double mean = replay->measured_s > 0 ? (run_s + wait_s) / replay->measured_s : 0;
+    *company = fmax(sum > 0 ? squares / sum : 0, mean);
+    return rc;
+}
+
+/* Units that ran at once, in the mean from the first one's start to the last one's end. */
+static double mean_units(const struct replay *replay)
+{
+    double sum = 0;
+    array_each(&replay->tasks, task)
+    {
+        const struct build_node *node = &replay->report->graph.nodes.items[task->unit];
+        sum += seconds(node->end_ns - node->start_ns);
+    }
+    double length_s = replay->measured_s - replay->lead_s - replay->trail_s;
+    return length_s > 0 ? sum / length_s : 1;
+}
+
 /* Threads of other programs that wanted cores: as many as it takes for the build's threads to wait as long for one as they did. A
  * thread runs cores / (own + others) of the time when these are more than cores. */
-static void find_others(struct replay *replay)
+static int find_others(struct replay *replay)
 {
     const struct report *report = replay->report;
-    double run_s = 0, wait_s = 0;
+    double run_s = 0, wait_s = 0, company;
     array_each(&report->processes, process)
     {
         run_s += seconds((int64_t)process->ledger.run_ns);
@@ -193,11 +232,17 @@ static void find_others(struct replay *replay)
     }
     replay->cores = report->session.cores ? report->session.cores : 1;
     replay->others = 0;
-    if (run_s > 0 && replay->measured_s > 0)
-        replay->others =
-            fmax(0, replay->cores * (run_s + wait_s) / run_s - (run_s + wait_s) / replay->measured_s);
-    if (wait_s < 0.02 * run_s)
+    int rc = find_company(replay, run_s, wait_s, &company);
+    if (rc == LAM_OK && wait_s > 0.02 * run_s)
+        replay->others = replay->cores * (run_s + wait_s) / run_s - company;
+    replay->others = fmax(replay->others, 0);
+    /* Less than one is no other program: the build's own threads wake up together for moments, as many as units run side by side. */
+    double beside = mean_units(replay) - 1;
+    if (replay->others < 1 && beside > 0.1) {
+        replay->bursts = replay->others / beside;
         replay->others = 0;
+    }
+    return rc;
 }
 
 static int find_jobs(struct replay *replay)
@@ -246,9 +291,10 @@ int replay_open(struct replay *replay, const struct report *report, struct lam_e
     if (rc == LAM_OK) {
         count_needs(replay);
         find_ends(replay);
-        find_others(replay);
-        rc = replay_measure_work(replay);
+        rc = find_others(replay);
     }
+    if (rc == LAM_OK)
+        rc = replay_measure_work(replay);
     if (rc < 0) {
         replay_close(replay);
         return lam_error_set(err, rc, "replay: out of memory");

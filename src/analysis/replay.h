@@ -28,7 +28,8 @@ struct replay_task {
     double feed_s; /* of it, the first, which is not shared out */
     double floor_s; /* however many threads: the first's time, or the longest of the others' */
     uint32_t most_threads; /* at once: codegen units and the feeder */
-    double fit; /* how long codegen took over what the model says for the tokens that it had */
+    double gain; /* of the threads beside the first, how much of one each brought: 1 is all of it */
+    double drag; /* how long it took over its CPU time, where not even one thread was busy throughout; 1 or more */
     struct replay_stage after;
     double link_share; /* of `after`, a linker's */
     uint32_t needs,
@@ -46,8 +47,9 @@ struct replay {
     double lead_s;                /* before the first unit */
     double trail_s;               /* after the last one */
     double latency_s; /* of the build tool: from what a unit waits for to its start, where a job is free */
-    double cores;       /* that the command could have: all, less what other programs took */
-    double others;      /* cores that other programs took, mean */
+    double cores;  /* that the command could have: all, less what other programs took */
+    double others; /* cores that other programs took, mean */
+    double bursts; /* threads of the build itself that each further unit adds for moments, beyond its mean */
     uint32_t jobs;      /* units at once */
     bool jobs_are_seen; /* nobody said how many: most units, or threads on cores, that ran at once */
 };
@@ -86,7 +88,8 @@ bool what_if_names(const struct what_if_unit *named, const struct report_unit *u
 /* LAM_E_NOTFOUND, described, when one of the change's names is no unit's. */
 int what_if_check(const struct what_if *change, const struct report *report, struct lam_error *err);
 
-/* How long codegen takes with so many threads at once, but for `fit`. */
+/* How many threads codegen keeps busy when so many may run, were gain 1; and how long it takes. */
+double replay_codegen_threads(const struct replay_task *task, double threads);
 double replay_codegen_s(const struct replay_task *task, double threads);
 
 /* replay_work.c: the work of each task. LAM_E_NOMEM. */

@@ -127,12 +127,14 @@ static void set_pace(struct run *run)
         it->seconds = stage->seconds;
         it->threads = stage->threads;
         if (it->stage == STAGE_CODEGEN) {
-            it->seconds = replay_codegen_s(task, tokens) * task->fit;
+            it->seconds = replay_codegen_s(task, tokens);
             it->threads = task->code_s / it->seconds;
         }
         wanted += it->threads;
     }
-    double all = wanted + run->replay->others, slower = all > run->cores ? all / run->cores : 1;
+    double bursts = run->replay->bursts * ((double)run->running.count - 1);
+    double all = wanted + bursts + run->replay->others,
+           slower = all > run->cores ? all / run->cores : 1;
     array_each(&run->running, it)
     {
         double on_cores =

@@ -135,14 +135,14 @@ static void a_compilation_of_three_stages(void **unused)
     assert_true(task->link_share == 1);
     assert_int_equal(task->most_threads, 5);
     assert_int_equal(replay.jobs, 3); /* threads at once: nobody said how many jobs there were */
-    double fit = 1 / (2.2 / 3);
-    assert_true(fabs(task->fit - fit) < 1e-3);
+    assert_true(fabs(task->gain - 0.6) < 1e-2); /* 2.2 threads were busy where 3 could have been */
+    assert_true(task->drag == 1);
     takes(&replay, NULL, 2.5);
     takes(&replay, "link=2x", 2.25);
     takes(&replay, "unit=app:2x", 1.25);
-    takes(&replay, "jobs=1", 1 + 2.2 * fit + 0.5);
-    takes(&replay, "jobs=all", 1 + 0.5 * fit + 0.5);
-    takes(&replay, "codegen-units=1", 1 + 2 * fit + 0.5);
+    takes(&replay, "jobs=1", 1 + 2.2 + 0.5);
+    takes(&replay, "jobs=all", 1 + 2.2 / (1 + 0.6 * 3.4) + 0.5);
+    takes(&replay, "codegen-units=1", 1 + 2.2 / (1 + 0.6 * 0.1) + 0.5);
     takes(&replay, "cores=1,jobs=3", 1 + 2.2 + 0.5);
     replay_close(&replay);
     close_feed(&feed);

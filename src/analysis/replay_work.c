@@ -214,14 +214,16 @@ static void fill_codegen(struct measure *measure, struct replay_task *task)
     task->code_s = work->feed_s + work->work_s;
     task->floor_s = fmax(work->feed_s, fmin(work->longest_s, work->work_s));
     task->most_threads = work->workers + 1;
-    task->fit = 1;
-    double tokens = tokens_had(measure, task->unit), modelled = replay_codegen_s(task, tokens);
-    if (modelled > 0 && stage.seconds > 0)
-        task->fit = stage.seconds / modelled;
-    else
+    if (!(task->code_s > 0) || !(stage.seconds > 0)) {
         task->code_s = task->feed_s = task->floor_s = 0;
-    if (!(modelled > 0))
         task->after.seconds += stage.seconds;
+        return;
+    }
+    double busy = task->code_s / stage.seconds;
+    double could = replay_codegen_threads(task, tokens_had(measure, task->unit));
+    task->drag = busy < 1 ? 1 / busy : 1;
+    if (could > 1.05)
+        task->gain = fmin(fmax((busy - 1) / (could - 1), 0), 2);
 }
 
 static void fill_tasks(struct measure *measure)
