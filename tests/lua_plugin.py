@@ -337,6 +337,12 @@ def test_sampled_c_frames_lie_under_the_lua_function_that_called_them():
     env = {**os.environ, "LUA_CPATH": os.path.join(BUILD, "plugins", "lua", "?.so") + ";;"}
     done = subprocess.run([LAMELLA, "record", "-o", "r.lamella", "--", LUA, "-l", "lamella", script("mixed.lua", MIXED)], env=env, capture_output=True, timeout=60, check=False)
     equal(done.returncode, 0, done.stderr)
+    done = subprocess.run([LAMELLA, "export", "--to", "chrome", "-o", "rows.json", "r.lamella"], capture_output=True, timeout=60, check=False)
+    equal(done.returncode, 0, done.stderr)
+    with open("rows.json", encoding="utf-8") as file:
+        trace = json.load(file)
+    rows = {event["args"]["name"] for event in trace["traceEvents"] if event["ph"] == "M" and event["name"] == "thread_name"}
+    check({"main", "anonymous (mixed.lua:4)"} <= rows, f"a row for each track: {rows}")
     mixed = folded("mixed")
     equal(sum(value for _, value in mixed), sum(value for _, value in folded("samples")), "CPU time of all samples")
     sorting = [path for path, _ in mixed if "sorts (mixed.lua:2)" in path]

@@ -122,7 +122,9 @@ static void share_hooks(lua_State *L)
 static int look_every(const char *text)
 {
     static const char count[] = "count:";
-    return text && strncmp(text, count, sizeof count - 1) == 0 ? atoi(text + sizeof count - 1) : 0;
+    return text && strncmp(text, count, sizeof count - 1) == 0
+               ? (int)strtol(text + sizeof count - 1, NULL, 10)
+               : 0;
 }
 
 static int begin(lua_State *L, int count)
