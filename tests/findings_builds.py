@@ -99,17 +99,18 @@ def test_debug_information():
         for shape, level, wanted in (("demo", "2", ["debug_info"]), ("small", "0", [])):
             made = subprocess.run([maker, "--shape", shape, shape], capture_output=True, check=False)
             equal(made.returncode, 0, f"make-workspace: {made.stderr.decode()}")
-            os.environ["CARGO_PROFILE_DEV_DEBUG"] = level
+            os.environ.update({"CARGO_PROFILE_DEV_DEBUG": level, "CARGO_INCREMENTAL": "0"})
             finds(cargo("--manifest-path", f"{shape}/Cargo.toml", out=f"{shape}.lamella"), *wanted, perhaps=["gating_unit"])
     finally:
-        os.environ.pop("CARGO_PROFILE_DEV_DEBUG", None)
+        for name in ("CARGO_PROFILE_DEV_DEBUG", "CARGO_INCREMENTAL"):
+            os.environ.pop(name, None)
 
 
 def test_macros_scripts_and_two_versions():
     need("cargo", "rustc")
     write_package("heavy_macro", "heavy_macro", "[lib]\nproc-macro = true\n", {"src/lib.rs": MACRO.replace("60_000_000", "300_000_000")})
     for version in ("1.0.0", "2.0.0"):
-        write_package(f"vendor/twice-{version}", "twice", "", {"src/lib.rs": library(12)})
+        write_package(f"vendor/twice-{version}", "twice", "", {"src/lib.rs": library(45)})
         manifest = f"vendor/twice-{version}/Cargo.toml"
         with open(manifest, encoding="utf-8") as file:
             text = file.read().replace("0.1.0", version)

@@ -208,7 +208,7 @@ int find_debug_info(struct draft *draft)
             sum_ns += cell->amount.cpu_ns;
     }
     double sum_s = report_seconds(sum_ns), share = share_of_cpu(report, sum_ns);
-    if (sum_s < 1 || share < 0.15)
+    if (sum_s < 1 || share < 0.12)
         return LAM_OK;
     return finding_add(
         draft, (struct report_finding){"debug_info", REPORT_NOTE, NULL, sum_s, REPORT_NO_UNIT},
