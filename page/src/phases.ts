@@ -77,7 +77,7 @@ export class Phases {
       part.style.flexGrow = String(share);
       part.style.background = phase.css;
       part.style.color = inkOn(phase.color);
-      if (share > 0.07) part.append(el("span", {}, phase.name));
+      if (share * (this.root.clientWidth || 1000) > phase.name.length * 8.5 + 14) part.append(el("span", {}, phase.name));
       strip.append(part);
     }
     return strip;
