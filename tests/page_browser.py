@@ -127,7 +127,7 @@ def test_little_to_show():
     done = record("./spin", out="s.lamella")
     equal(done.returncode, 3, "spin")
     write_page("one.html", "s.lamella")
-    use("opens", "one.html", {"says": ["failed (exit code 3)", "Phases"]})
+    use("opens", "one.html", {"says": ["failed (exit code 3)", "Phases", "Stacks"]})
     with open("bad.c", "w", encoding="utf-8") as file:
         file.write("int main(void) { return x; }\n")
     done = record("cc", "-c", "bad.c", out="f.lamella")

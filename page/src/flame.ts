@@ -47,7 +47,10 @@ export class Flame {
     this.which = choice("Way up", [["down", "from the root"], ["up", "from the leaves"], ["phase", "by phase"]], () => state.view.flame, (flame) => state.set({ flame, root: "" }));
     this.out = button("Zoom out", () => state.set({ root: "" }));
     this.search.addEventListener("input", () => state.set({ frames: this.search.value }));
-    this.root.append(el("div", { class: "tools" }, this.which, this.search, this.out), this.said, this.scroller, this.table);
+    this.root.append(el("div", { class: "tools" }, this.which, this.search, this.out), this.said, this.scroller);
+    const rule = model.data.header.stacks?.["rule"];
+    if (typeof rule === "string") this.root.append(el("p", { class: "note" }, rule));
+    this.root.append(this.table);
     const { canvas } = this.pane;
     canvas.addEventListener("pointermove", (event) => this.hover(event));
     canvas.addEventListener("pointerleave", hideTip);
@@ -233,15 +236,13 @@ export class Flame {
 
   private say(): void {
     const { view } = this.state;
-    const { data } = this.model;
     const tree = this.tree!;
     const parts = [`${visible(describeSelection(this.model, view))}${view.phase ? `, ${view.phase}` : ""}: ${duration(tree.total)} of CPU time.`];
     const range = this.stacks.range(view);
     if (range) parts.push(`Stacks are kept by stretches of ${duration(this.stacks.slot)}: these are of ${range[0].toFixed(2)} s to ${range[1].toFixed(2)} s.`);
-    if (view.thread >= 0 && !this.stacks.byThread) parts.push("Stacks are kept by process: these are of all threads of it.");
+    if (view.thread >= 0 && this.stacks.by !== "thread") parts.push(`Stacks are kept by ${this.stacks.by}, not by thread.`);
+    else if (view.units.length > 0 && this.stacks.by === "recording") parts.push("Stacks are kept for the recording as a whole, not for units.");
     if (view.frames !== "") parts.push(`“${visible(view.frames)}” is in ${percent(tree.total > 0 ? this.matched(tree) / tree.total : 0)} of it.`);
-    const rule = data.header.stacks?.["rule"];
-    if (typeof rule === "string") parts.push(rule);
     this.said.textContent = parts.join(" ");
     this.out.disabled = view.root === "";
   }

@@ -40,7 +40,7 @@ export class Stacks {
   }
 
   get known(): boolean {
-    return this.model.table("stacks").rows > 0;
+    return this.model.table("stacks_whole").rows > 0;
   }
 
   // The range as the stacks know it: whole slots.
@@ -48,38 +48,39 @@ export class Stacks {
     return view.range && [Math.floor(view.range[0] / this.slot + 1e-9) * this.slot, Math.ceil(view.range[1] / this.slot - 1e-9) * this.slot];
   }
 
-  // Whether stacks of a selection are known by thread; else by process.
-  get byThread(): boolean {
-    return this.model.table("stacks").has("thread");
+  // Whether stacks are known by thread, by process, or of all together.
+  get by(): string {
+    const table = this.model.table("stacks");
+    return table.has("thread") ? "thread" : table.has("process") ? "process" : "recording";
+  }
+
+  // What a row of stacks must be of: threads or processes, by row.
+  private wanted(view: View): ((of: number) => boolean) | null {
+    const { model } = this;
+    if (this.by === "recording" || (view.units.length === 0 && view.thread < 0)) return null;
+    const units = new Set(view.thread >= 0 ? [model.threads.unit[view.thread]] : view.units.map((row) => model.unitOfRow.get(row) ?? -1));
+    if (this.by === "thread") return view.thread >= 0 ? (t) => t === view.thread : (t) => units.has(model.threads.unit[t]);
+    const processes = new Set([...units].map((u) => model.units[u]?.process));
+    return (p) => processes.has(p);
   }
 
   private items(view: View): Item[] {
-    const range = this.range(view);
-    const isWhole = view.thread < 0 && !view.units.length && !range && this.model.data.has("stacks_whole");
-    const table = this.model.table(isWhole ? "stacks_whole" : "stacks");
-    const place = isWhole ? null : table.numbers(this.byThread ? "thread" : "process");
-    const slot = isWhole ? null : table.numbers("slot");
+    const whole = view.range === null && view.units.length === 0 && view.thread < 0;
+    const table = this.model.table(whole ? "stacks_whole" : "stacks");
+    const of = table.numbers(this.by);
+    const slot = table.numbers("slot");
     const node = table.numbers("node");
     const phase = table.numbers("phase");
     const cpu = table.numbers("cpu");
-    const okPlace = this.places(view);
+    const wanted = this.wanted(view);
     const okPhase = this.model.phases.map((p) => view.phase === "" || p.key === view.phase || p.segment === view.phase);
-    const [a, b] = range ? [Math.round(range[0] / this.slot), Math.round(range[1] / this.slot)] : [0, Infinity];
+    const range = this.range(view);
+    const [a, b] = range ? [Math.round(range[0] / this.slot), Math.round(range[1] / this.slot)] : [-Infinity, Infinity];
     const out: Item[] = [];
-    for (let i = 0; i < table.rows; i++)
-      if ((!place || okPlace[place[i]]) && okPhase[phase[i]] && (!slot || (slot[i] >= a && slot[i] < b))) out.push({ node: node[i], phase: phase[i], cpu: cpu[i] });
-    return out;
-  }
-
-  // Threads or processes whose stacks are asked for: that of the thread, those of the units, or all.
-  private places(view: View): Uint8Array {
-    const { model } = this;
-    const units = new Set(view.units);
-    const isWanted = (t: number): boolean => (view.thread >= 0 ? t === view.thread : units.size === 0 || units.has(model.units[model.threads.unit[t]]?.row ?? -1));
-    if (this.byThread) return Uint8Array.from({ length: model.threads.count }, (_, t) => Number(isWanted(t)));
-    const process = model.table("threads").numbers("process");
-    const out = new Uint8Array(model.table("processes").rows);
-    for (let t = 0; t < model.threads.count; t++) if (isWanted(t)) out[process[t]] = 1;
+    for (let i = 0; i < table.rows; i++) {
+      if (!okPhase[phase[i]] || (wanted && !wanted(of[i])) || (range && !(slot[i] >= a && slot[i] < b))) continue;
+      out.push({ node: node[i], phase: phase[i], cpu: cpu[i] });
+    }
     return out;
   }
 

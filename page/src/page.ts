@@ -58,14 +58,14 @@ export class Page {
     if (model.spans.start.length > 0 || model.threads.count > 0) this.insideSection(keys);
     if (model.data.has("phases")) this.phasesSection();
     if (model.unitTable.rows > 0) this.unitsSection();
-    if (model.data.has("stacks")) this.flameSection();
+    if (model.data.has("stacks_whole")) this.flameSection();
     if (model.data.has("activities") || model.data.has("events")) this.activitiesSection(keys);
     if (model.unitTable.rows > 0) this.shelfSection();
     this.section("about", "About these figures", about(model));
     for (const refresh of this.refreshers) refresh(null);
     state.listen((changed) => this.changed(changed));
     this.watchScroll();
-    if (state.view.at) requestAnimationFrame(() => document.getElementById(state.view.at)?.scrollIntoView());
+    if (state.view.at) this.scrollTo(state.view.at);
   }
 
   private axisInUse(): TimeAxis {
@@ -107,10 +107,28 @@ export class Page {
 
   private readonly goTo = (id: string): void => {
     const target = document.getElementById(id) ?? this.sections[0];
-    target.scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+    this.scrollTo(target.id);
     document.getElementById(`${target.id}-title`)?.focus({ preventScroll: true });
     this.state.set({ at: target.id });
   };
+
+  // Sections above fill themselves while they come near, which moves the one that is wanted: it is followed until it rests, or until
+  // somebody else moves the page.
+  private scrollTo(id: string): void {
+    const until = performance.now() + 1500;
+    let rests = 0;
+    const stop = new AbortController();
+    for (const type of ["wheel", "touchstart", "keydown", "pointerdown"]) addEventListener(type, () => stop.abort(), { signal: stop.signal, passive: true });
+    const step = (): void => {
+      if (stop.signal.aborted) return;
+      const before = scrollY;
+      document.getElementById(id)?.scrollIntoView();
+      rests = Math.abs(scrollY - before) < 1 ? rests + 1 : 0;
+      if (rests < 20 && performance.now() < until) requestAnimationFrame(step);
+      else stop.abort();
+    };
+    step();
+  }
 
   private on(keys: (keyof View)[], refresh: () => void): void {
     this.refreshers.push((changed) => {
