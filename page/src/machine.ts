@@ -58,14 +58,20 @@ export class Machine extends TimeChart {
   }
 
   private unitsBand(): Band | null {
-    const units = this.model.units.filter((u) => u.row >= 0);
+    // A linker under its compiler is not counted beside it.
+    const units = this.model.units.filter((u) => u.row >= 0 && this.model.unitTable.number("inside", u.row) === null);
     if (units.length === 0) return null;
     const { at, running } = concurrency(units.map((u) => u.start), units.map((u) => u.end));
     const value = Float64Array.from(running);
     const areas: Steps[] = [{ at, value, color: "units", name: "running" }];
     const waiting = this.column("waiting");
     if (waiting) areas.push({ ...waiting, color: "waiting", name: "ready, waiting" });
-    return { title: "units", top: Math.max(1, ...topOf(value), ...(waiting ? topOf(waiting.value) : [])), areas, lines: [], limit: null, shown: (n) => digits(n, 0) };
+    return { title: "units", top: Math.max(1, ...topOf(value), ...(waiting ? topOf(this.sumWith(waiting)) : [])), areas, lines: [], limit: null, shown: (n) => digits(n, 0) };
+  }
+
+  private sumWith(waiting: Steps): Float64Array {
+    const running = this.column("running");
+    return waiting.value.map((n, i) => n + (running?.value[i] || 0));
   }
 
   private coresBand(): Band | null {

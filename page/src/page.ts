@@ -82,7 +82,8 @@ export class Page {
 
   private changed(changed: Changed): void {
     if (changed.has("recording")) {
-      location.reload(); // another recording is another page: the fragment says which
+      this.state.writeAddress(); // another recording is another page: the fragment says which
+      location.reload();
       return;
     }
     // The address may have been edited: axes follow without telling it again.

@@ -133,9 +133,11 @@ export class State {
     for (const listener of this.listeners) listener(changed);
     if (!this.addressed) return;
     clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => {
-      const fragment = toFragment(this.view);
-      if (location.hash.replace(/^#/, "") !== fragment) history.replaceState(null, "", fragment ? `#${fragment}` : location.pathname + location.search);
-    }, 150);
+    this.timer = window.setTimeout(() => this.writeAddress(), 150);
+  }
+
+  writeAddress(): void {
+    const fragment = toFragment(this.view);
+    if (location.hash.replace(/^#/, "") !== fragment) history.replaceState(null, "", fragment ? `#${fragment}` : location.pathname + location.search);
   }
 }

@@ -33,10 +33,17 @@ async function open(options = {}) {
   return page;
 }
 
-// Sections fill themselves when they come near: this brings one near and lets it settle.
+// Sections fill themselves when they come near, which moves those below: this brings one near until it rests.
 async function section(page, id) {
-  await page.evaluate((at) => document.getElementById(at).scrollIntoView(), id);
-  await settle(page);
+  for (let rests = 0, last = NaN; rests < 3; ) {
+    const top = await page.evaluate((at) => {
+      document.getElementById(at).scrollIntoView();
+      return scrollY;
+    }, id);
+    await settle(page);
+    rests = top === last ? rests + 1 : 0;
+    last = top;
+  }
 }
 
 const settle = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 60)))));

@@ -290,8 +290,7 @@ const build = {
     }
     await page.fill("#stacks input[type=search]", "rustc");
     await page.waitForFunction(() => /is in [\d.]+%/.test(document.querySelector("#stacks .scope").textContent));
-    const canvas = await box(page, "#stacks canvas");
-    await page.mouse.click(canvas.x + 30, canvas.y + 19 * 2.5);
+    await page.locator("#stacks canvas").click({ position: { x: 30, y: 19 * 2.5 } });
     await page.waitForFunction(() => location.hash.includes("root="));
     await page.keyboard.press("Tab");
     await page.click("#stacks button:text-is('Zoom out')");
