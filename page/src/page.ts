@@ -126,7 +126,10 @@ export class Page {
       document.getElementById(id)?.scrollIntoView();
       rests = Math.abs(scrollY - before) < 1 ? rests + 1 : 0;
       if (rests < 20 && performance.now() < until) requestAnimationFrame(step);
-      else stop.abort();
+      else {
+        stop.abort();
+        this.mark();
+      }
     };
     step();
   }
@@ -316,25 +319,25 @@ export class Page {
   }
 
   // The link of the section that is being read is marked.
+  private mark(): void {
+    let at = 0;
+    this.sections.forEach((section, i) => {
+      if (section.getBoundingClientRect().top < innerHeight * 0.35) at = i;
+    });
+    this.nav.querySelectorAll("a").forEach((link, i) => (i === at ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current")));
+  }
+
   private watchScroll(): void {
-    const links = [...this.nav.querySelectorAll("a")];
-    const mark = (): void => {
-      let at = 0;
-      this.sections.forEach((section, i) => {
-        if (section.getBoundingClientRect().top < innerHeight * 0.35) at = i;
-      });
-      links.forEach((link, i) => (i === at ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current")));
-    };
     let wanted = false;
     addEventListener("scroll", () => {
       if (wanted) return;
       wanted = true;
       requestAnimationFrame(() => {
         wanted = false;
-        mark();
+        this.mark();
       });
     }, { passive: true });
-    mark();
+    this.mark();
   }
 }
 
