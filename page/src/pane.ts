@@ -9,6 +9,7 @@ export class Pane {
   width = 0; // CSS pixels
   height = 0;
   dpr = 1;
+  private scale = 1;
   private wanted = false;
   private visible = false;
   private readonly byFont = new Map<string, Map<string, number>>();
@@ -54,6 +55,8 @@ export class Pane {
     }
     this.width = width;
     this.dpr = dpr;
+    // Where the page's own letters are larger than usual these are too, as far as rows have room.
+    this.scale = Math.max(1, Math.min(1.25, parseFloat(getComputedStyle(document.documentElement).fontSize) / 15.5));
     this.invalidate();
   }
 
@@ -80,7 +83,7 @@ export class Pane {
   }
 
   font(size: number, weight = 400): void {
-    const font = `${weight} ${size}px ${inks().font}`;
+    const font = `${weight} ${(size * this.scale).toFixed(1)}px ${inks().font}`;
     this.ctx.font = font;
     this.ctx.textBaseline = "middle";
     let widths = this.byFont.get(font);
