@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ctest: TIMEOUT 180
+# ctest: TIMEOUT 400
 """The calls that the Python plug-in records are those that a profile function written in Python counts: by path, with generators,
 tasks, threads. Nothing stays open, and times are charged to whose they are."""
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ctest: TIMEOUT 280
+# ctest: TIMEOUT 600
 """A program that the Python plug-in records prints what it prints without, tracebacks included, and ends as it would."""
 
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ctest: TIMEOUT 200
+# ctest: TIMEOUT 300
 """Where the Python plug-in is started, stopped and loaded: each call is closed once and none crosses another line of execution."""
 
 import collections
