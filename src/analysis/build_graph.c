@@ -365,12 +365,22 @@ static bool makes_metadata(const struct maker *maker, uint32_t unit)
     return info->kind == UNIT_RUSTC && info->emits_metadata && info->emits_link;
 }
 
-/* Without cargo's word: the metadata was there after the last sample that encoded it, before the back end began, and before
- * the first unit that needed it did. */
-static void infer_metadata(struct maker *maker)
+/* The back end's coordinator is started right after the metadata was written. */
+static void infer_from_threads(struct maker *maker)
 {
-    struct report *report = maker->report;
-    struct build_graph *graph = maker->graph;
+    const struct report *report = maker->report;
+    array_each(&report->threads, thread)
+    {
+        uint32_t unit = report->processes.items[thread->process].unit;
+        if (unit != REPORT_NO_UNIT && thread->role == ROLE_COORDINATOR && makes_metadata(maker, unit))
+            infer_rmeta(&maker->graph->nodes.items[unit], thread->start_ns, RMETA_CODEGEN);
+    }
+}
+
+/* Without that thread: the last sample that encoded metadata, which is up to a long step of it early. */
+static void infer_from_samples(struct maker *maker)
+{
+    const struct report *report = maker->report;
     array_each(&report->cells, cell)
     {
         struct phase_bucket bucket = classifier_bucket(report->cls, cell->bucket);
@@ -378,20 +388,20 @@ static void infer_metadata(struct maker *maker)
         if (unit == REPORT_NO_UNIT || !bucket.detail || strcmp(bucket.detail, "encode") != 0 ||
             strcmp(bucket.phase_name, "metadata") != 0 || !makes_metadata(maker, unit))
             continue;
-        struct build_node *node = &graph->nodes.items[unit];
-        if (node->rmeta_from == RMETA_CARGO)
-            continue;
-        if (node->rmeta_from == RMETA_NONE || cell->last_ns > node->rmeta_ns) {
-            node->rmeta_ns = node->end_ns;
+        struct build_node *node = &maker->graph->nodes.items[unit];
+        if (node->rmeta_from == RMETA_ENCODE && cell->last_ns > node->rmeta_ns)
+            node->rmeta_ns = cell->last_ns < node->end_ns ? cell->last_ns : node->end_ns;
+        else if (node->rmeta_from == RMETA_NONE)
             infer_rmeta(node, cell->last_ns, RMETA_ENCODE);
-        }
     }
-    array_each(&report->threads, thread)
-    {
-        uint32_t unit = report->processes.items[thread->process].unit;
-        if (unit != REPORT_NO_UNIT && thread->role == ROLE_COORDINATOR && makes_metadata(maker, unit))
-            infer_rmeta(&graph->nodes.items[unit], thread->start_ns, RMETA_CODEGEN);
-    }
+}
+
+/* Without cargo's word; in any case before the first unit that needed it began. */
+static void infer_metadata(struct maker *maker)
+{
+    struct build_graph *graph = maker->graph;
+    infer_from_threads(maker);
+    infer_from_samples(maker);
     array_each(&graph->edges, edge) if (edge->need == NEED_METADATA) infer_rmeta(
         &graph->nodes.items[edge->dep], graph->nodes.items[edge->unit].start_ns, RMETA_DEPENDENT);
 }
