@@ -144,7 +144,8 @@ def test_removed_damaged_and_foreign_ones_are_told():
     check(names[0].rsplit("/", 1)[1] in told or "noise" in told, told)
     equal(found["coverage"]["unreadable_streams"], 2, "missing and noise")
     check(found["activities"], "the others are read")
-    shutil.rmtree("broken.lamella")
+    removed = subprocess.run([LAMELLA, "clean", "--remove", "broken.lamella"], capture_output=True, timeout=60)
+    check(removed.returncode == 0 and not os.path.exists("broken.lamella"), f"profiles are part of a recording: {removed.stderr}")
 
 
 def test_a_wrapper_and_events():

@@ -14,6 +14,7 @@
 #include "cli/launcher_talk.h"
 #include "cli/record_summary.h"
 #include "session/collect.h"
+#include "session/profile_request.h"
 #include "session/recover.h"
 #include "session/scratch.h"
 
@@ -216,7 +217,7 @@ static bool is_part_of_recording(const char *name)
 {
     static const char *const globs[] = {"session.json", "session.json.*", "control",
                                         SCRATCH_INSIDE, "*.lam",          "*.lam.*",
-                                        "symbols*",     "timings*"};
+                                        "symbols*",     "timings*",       PROFILE_REQUEST_DIR};
     for (size_t i = 0; i < sizeof globs / sizeof *globs; i++)
         if (glob_match_str(globs[i], name))
             return true;
