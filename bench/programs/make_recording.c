@@ -1,10 +1,16 @@
-/* make_recording DIR SAMPLES PROCESSES: writes a recording of a build that never was, for bench/reading. Its stacks grow and
- * shrink as those of a compiler do: about 70% of a sample's frames are those of the sample before, 3 to 4 nodes are new. */
+/* make_recording DIR SAMPLES PROCESSES [THREADS [APART_MS]]: writes a recording of a build that never was, for bench/reading and
+ * bench/page. Its stacks grow and shrink as those of a compiler do: about 70% of a sample's frames are those of the sample before,
+ * 3 to 4 nodes are new. With samples more than 10 ms apart each is a span of its own. */
 #include <sys/stat.h>
 
 #include "reader/stream_make_test.h"
 
-enum { MAX_DEPTH = 128, ADDRESSES = 60000, EDGE_SLOTS = 1 << 21 };
+enum {
+    MAX_DEPTH = 128,
+    ADDRESSES = 60000,
+    EDGE_SLOTS = 1 << 21,
+    TICKS_A_MS = 1000000 * MAKE_TICKS_PER_NS
+};
 
 static uint64_t seed = 88172645463325252ull;
 
@@ -71,6 +77,9 @@ static void step(struct make *make, struct stack *stack, const uint64_t *bases)
     }
 }
 
+static uint32_t thread_count = 3;
+static uint32_t apart_ticks = 400000; /* from sample to sample, at least */
+
 static void run_thread(struct make *make, uint32_t thread, uint64_t samples, uint64_t start,
                        const uint64_t *bases)
 {
@@ -80,7 +89,7 @@ static void run_thread(struct make *make, uint32_t thread, uint64_t samples, uin
     uint64_t ticks = start;
     for (uint64_t i = 0; i < samples; i++) {
         step(make, &stack, bases);
-        ticks += 400000 + below(20000);
+        ticks += apart_ticks + below(20000);
         make_sample(make, thread, ticks, stack.nodes[stack.depth - 1], 200000 + below(3000), 0);
         if (i % 200 == 199)
             make_wait(make, thread, ticks, 3000000, stack.nodes[stack.depth - 1], STREAM_WAIT_LOCK);
@@ -109,10 +118,11 @@ static int run_process(const char *dir, uint32_t index, uint64_t samples)
     }
     memset(edges, 0, EDGE_SLOTS * sizeof *edges);
     edge_count = 0;
-    uint64_t workers = samples / 4;
-    run_thread(make, 1, samples - 2 * workers, start, bases);
-    run_thread(make, 2, workers, start + 1000, bases);
-    run_thread(make, 3, workers, start + 2000, bases);
+    /* The first thread has as many as two others. */
+    uint64_t workers = samples / (thread_count + 1);
+    run_thread(make, 1, samples - (thread_count - 1) * workers, start, bases);
+    for (uint32_t thread = 2; thread <= thread_count; thread++)
+        run_thread(make, thread, workers, start + thread * 1000, bases);
     make_process_end(make, STREAM_END_EXIT, make->now + 5000, samples * 201000, 0, 0);
     snprintf(path, sizeof path, "%s/%u.lam", dir, index);
     bool ok = make_save(make, path);
@@ -122,14 +132,18 @@ static int run_process(const char *dir, uint32_t index, uint64_t samples)
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
-        fprintf(stderr, "usage: make_recording DIR SAMPLES PROCESSES\n");
+    if (argc < 4 || argc > 6) {
+        fprintf(stderr, "usage: make_recording DIR SAMPLES PROCESSES [THREADS [APART_MS]]\n");
         return 2;
     }
+    if (argc > 4)
+        thread_count = (uint32_t)strtoul(argv[4], NULL, 10);
+    if (argc > 5)
+        apart_ticks = (uint32_t)strtoul(argv[5], NULL, 10) * TICKS_A_MS;
     uint64_t samples = strtoull(argv[2], NULL, 10);
     uint32_t processes = (uint32_t)strtoul(argv[3], NULL, 10);
     edges = calloc(EDGE_SLOTS, sizeof *edges);
-    if (!edges || !processes || (mkdir(argv[1], 0777) < 0)) {
+    if (!edges || !processes || !thread_count || (mkdir(argv[1], 0777) < 0)) {
         perror(argv[1]);
         return 1;
     }
