@@ -118,11 +118,11 @@ static int run_process(const char *dir, uint32_t index, uint64_t samples)
     }
     memset(edges, 0, EDGE_SLOTS * sizeof *edges);
     edge_count = 0;
-    /* The first thread has as many as two others. */
+    /* The first thread has as many as two others; each begins when the one before has ended, as a page's times rise. */
     uint64_t workers = samples / (thread_count + 1);
     run_thread(make, 1, samples - (thread_count - 1) * workers, start, bases);
     for (uint32_t thread = 2; thread <= thread_count; thread++)
-        run_thread(make, thread, workers, start + thread * 1000, bases);
+        run_thread(make, thread, workers, make->now + 1000, bases);
     make_process_end(make, STREAM_END_EXIT, make->now + 5000, samples * 201000, 0, 0);
     snprintf(path, sizeof path, "%s/%u.lam", dir, index);
     bool ok = make_save(make, path);
