@@ -336,10 +336,10 @@ static int join_units(struct join *join)
     int rc = find_pairs(join);
     if (rc < 0)
         return rc;
-    size_t joined = choose(join, zero_s);
+    (void)choose(join, zero_s);
     if ((rc = measure_zero(join, &zero_s)) < 0)
         return rc;
-    joined = choose(join, zero_s);
+    size_t joined = choose(join, zero_s);
     size_t run = count_run(cargo), seen = count_rust(report);
     if (seen > 0 && joined * 2 < (run < seen ? run : seen)) {
         drop_record(report, "most of the units in it were not seen to run");

@@ -223,7 +223,7 @@ static bool each_dep(struct finder *finder, struct piece deps, dep_fn fn, struct
     after_colon(&deps);
     json_open_memory(&json, deps.text, deps.length, &(struct json_options){.max_depth = 4});
     int rc = json_enter_array(&json);
-    while (!done && rc >= 0 && (rc = json_next_element(&json)) > 0) {
+    while (!done && rc >= 0 && json_next_element(&json) > 0) {
         const char *name = NULL;
         size_t length = 0;
         uint64_t value = 0;

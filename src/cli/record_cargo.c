@@ -1,6 +1,5 @@
 #include "cli/record_cargo.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,9 +60,10 @@ static bool knows_timings(const struct record_cargo *cargo, const char *program)
     static const char *const question[] = {"-V", NULL};
     size_t length = 0;
     char *answer = ask_cargo(cargo, program, question, &length);
-    unsigned major = 0, minor = 0;
-    bool knows = answer && sscanf(answer, "cargo %u.%u", &major, &minor) == 2 &&
-                 (major > 1 || (major == 1 && minor >= TIMINGS_SINCE));
+    char *at = answer && text_starts_with(answer, "cargo ") ? answer + strlen("cargo ") : NULL;
+    unsigned long major = at ? strtoul(at, &at, 10) : 0;
+    unsigned long minor = at && *at == '.' ? strtoul(at + 1, NULL, 10) : 0;
+    bool knows = major > 1 || (major == 1 && minor >= TIMINGS_SINCE);
     mem_free(answer);
     return knows;
 }
