@@ -10,7 +10,7 @@ import { button, choice, el, foldedTable } from "./dom";
 import { Flame } from "./flame";
 import { count, plural, visible } from "./format";
 import { Graph, metadataAt } from "./graph";
-import { Inside } from "./inside";
+import { Inside, type Shown } from "./inside";
 import { Keys } from "./keys";
 import { Legend } from "./legend";
 import { Machine } from "./machine";
@@ -241,7 +241,16 @@ export class Page {
     const rows = choice("Rows", [["small", "thin rows"], ["large", "tall rows"]], () => state.view.rows, (value) => state.set({ rows: value }));
     const order = choice("Order", [["start", "first to start"], ["cpu", "most CPU first"]], () => orderOf(state.view, model.unitTable.rows), (value) => state.set({ order: value }));
     const said = el("p", { class: "scope merged", "aria-live": "off" });
+    // Ten times a second: what it says moves the page's layout, and a frame has better things to do.
+    let last: Shown | null = null;
     inside.onDrawn = (shown) => {
+      if (!last) setTimeout(() => {
+        say(last!);
+        last = null;
+      }, 100);
+      last = shown;
+    };
+    const say = (shown: Shown): void => {
       const merged = shown.merged > 0
         ? `${plural(shown.merged, "span is", "spans are")} narrower than a pixel here and merged: each pixel has the colour of the phase that held most of it. Zoom in to part them.`
         : "None is merged.";
