@@ -8,8 +8,8 @@
 #include "base/memory.h"
 
 enum {
-    SLACK_NS =
-        2000000000, /* of cargo's clock before the units have set it: whole seconds in old pages */
+    SLACK_NS = 100000000,      /* between cargo's clock and the launcher's */
+    SLACK_OLD_NS = 2000000000, /* of pages that say whole seconds */
 };
 
 #define FRESH_S 0.5 /* a fresh unit takes a moment: to link its files into place */
@@ -227,8 +227,9 @@ static bool is_outside(const struct report *report, const struct cargo_record *c
     if (!cargo->has_started_at || session->started_at_unix_ns == 0)
         return false;
     int64_t at_ns = cargo->started_at_unix_ns - session->started_at_unix_ns;
-    return at_ns < -SLACK_NS || (session->elapsed_ns != PROFILE_UNKNOWN &&
-                                 at_ns > (int64_t)session->elapsed_ns + SLACK_NS);
+    int64_t slack_ns = cargo->started_at_unix_ns % 1000000000 ? SLACK_NS : SLACK_OLD_NS;
+    return at_ns < -slack_ns || (session->elapsed_ns != PROFILE_UNKNOWN &&
+                                 at_ns > (int64_t)session->elapsed_ns + slack_ns);
 }
 
 /* What ran as a process of its own: cargo lists documentation tests as units that may never run. */
