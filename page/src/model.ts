@@ -97,7 +97,7 @@ export class Model {
     return this.spanFacts;
   }
 
-  // The processor that a unit was, or those that are none.
+  // And no process beside them.
   isUnit(index: number): boolean {
     return (this.units[index]?.row ?? -1) >= 0;
   }

@@ -2,7 +2,6 @@
 import type { Table } from "./decode";
 import type { Model } from "./model";
 import type { View } from "./state";
-import { matches } from "./inside";
 
 export interface Detail {
   name: string; // "(no finer detail)" where no marker claimed it
@@ -115,5 +114,3 @@ export function describeSelection(model: Model, view: View): string {
   if (view.range) parts.push(`from ${view.range[0].toFixed(3)} s to ${view.range[1].toFixed(3)} s`);
   return parts.join(", ");
 }
-
-export const phaseWanted = (model: Model, phase: number, wanted: string): boolean => phase >= 0 && matches(model.phases[phase], wanted);
