@@ -164,7 +164,12 @@ def test_little_to_show():
     profile.interval(b"typeck", 1, 0, 1000)
     profile.save("x.mm_profdata")
     page("events.html", "x.mm_profdata")
-    check(Page("events.html").recordings[0].rows("activities") > 0, "a self-profile has activities")
+    recording = Page("events.html").recordings[0]
+    check(recording.rows("activities") > 0, "a self-profile has activities")
+    event = recording.table("events")[0]
+    label = recording.table("labels")[event["label"]]
+    equal((label["kind"], label["label"], event["thread"], event["start"], event["length"], event["depth"]), ("Query", "typeck", 0, 0.0, 0.000001, 0), "its event")
+    equal(recording.header["events"]["left_out"], 0, "events that are left out")
 
 
 def test_hostile_names():

@@ -125,10 +125,10 @@ export class Events extends TimeChart {
     this.raster.put(pane.ctx, gutter, Math.round(RULER * dpr));
     for (const row of names) this.drawNames(row);
     this.drawThreads(names);
-    const dropped = Number(this.model.data.header.events?.["merged"] ?? 0);
+    const dropped = Number(this.model.data.header.events?.["left_out"] ?? 0);
     const least = Number(this.model.data.header.events?.["shorter_than_s"] ?? 0);
     this.said.textContent = `${plural(events, "event")} in view. ${merged > 0 ? `${count(merged)} of them share a pixel with others, which shows the kind that held most of it. ` : ""}`
-      + (dropped > 0 ? `${count(dropped)} events shorter than ${duration(least)} were joined with their neighbours when the page was written.` : "");
+      + (dropped > 0 ? `${count(dropped)} events shorter than ${duration(least)} are not in the page.` : "");
   }
 
   private visibleRows(): EventRow[] {

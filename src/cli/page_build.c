@@ -32,13 +32,17 @@ static int put_recording(const struct page_plan *plan, struct classifier *cls, c
     struct report_reading reading = {0};
     struct stack_slices slices;
     stack_slices_init(&slices);
+    struct page_events events = {0};
+    struct profile_sink events_sink = page_events_sink(&events);
     struct report_reading_options options = {
-        .cls = cls, .by_unit = true, .want_spans = true, .slices = &slices};
-    struct page_options page = {.name = path_name(input), .set = set, .slices = &slices};
+        .cls = cls, .also = &events_sink, .by_unit = true, .want_spans = true, .slices = &slices};
+    struct page_options page = {
+        .name = path_name(input), .set = set, .slices = &slices, .events = &events};
     int rc = report_reading_open(&reading, &input, 1, &options, err);
     if (rc == LAM_OK)
         rc = put_reading(plan, &reading, &page, out, err);
     stack_slices_free(&slices);
+    page_events_free(&events);
     report_reading_close(&reading);
     return rc;
 }

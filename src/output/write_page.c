@@ -139,6 +139,8 @@ static int add_tables(struct page_work *work, struct lam_error *err)
         rc = page_spans(&work->columns, work->report, work->quantum_ns);
     if (rc == LAM_OK && work->options->slices)
         rc = add_stacks(work);
+    if (rc == LAM_OK && work->options->events)
+        rc = page_events_put(work->options->events, &work->columns);
     return rc < 0 ? lam_error_set(err, rc, "page: %s", lam_code_text(rc)) : LAM_OK;
 }
 
@@ -201,6 +203,8 @@ static int write_header(struct page_work *work, struct lam_error *err)
     put_phases(work, &json);
     put_spans(work, &json);
     page_describe_stacks(&work->stacks, &json);
+    if (options->events)
+        page_describe_events(options->events, &json);
     page_describe_rules(&work->columns, work->quantum_ns, &json);
     page_columns_describe(&work->columns, &json);
     json_put_end(&json);

@@ -10,12 +10,14 @@
 #include "analysis/report.h"
 #include "analysis/stack_slices.h"
 #include "base/byteout.h"
+#include "output/page_events.h"
 
 struct page_options {
     const char *name;            /* of the recording, for people */
     unsigned set;                /* 0; 1: what is compared with */
     bool redacts;                /* no arguments, no directories, no host, no command lines */
     const struct labels *labels; /* of events; NULL */
+    struct page_events *events;  /* of the same push; NULL. They are sorted */
     const struct replay_answers *replay; /* NULL */
     const struct stack_slices *slices;   /* finished; NULL: no stacks */
     struct frame_names names;            /* of their frames */
