@@ -9,7 +9,7 @@ interface Kept {
   row: Row;
 }
 
-const PER_PIXEL = 24; // spans a pixel, on average, from which whole blocks are summed instead of each span
+const PER_PIXEL = 400; // spans a pixel, on average, from which sums over blocks are cheaper than each span
 
 export class Strips {
   private held = new Float64Array(0);
