@@ -118,7 +118,12 @@ static int find_minimum(struct stacks_work *work, size_t max_bytes, struct cut *
 {
     int rc = stack_fold_counts(&work->folder, work->counts.items, MINIMUM_MAX);
     uint64_t too_small = 0, fits = MINIMUM_MAX;
+    size_t least_rows = work->counts.items[MINIMUM_MAX];
     cut->min_samples = minimum_for(work, 1, max_bytes / ROW_BYTES);
+    if (least_rows > max_bytes) { /* a row for each place is too much already: not many more than that */
+        cut->min_samples = minimum_for(work, 1, least_rows + least_rows / 4);
+        return rc;
+    }
     while (rc == LAM_OK && too_small + 1 < fits) {
         size_t bytes = 0;
         rc = measure(work, cut, &bytes);
@@ -127,7 +132,7 @@ static int find_minimum(struct stacks_work *work, size_t max_bytes, struct cut *
             break;
         double rows = (double)work->folder.folded.count * (double)max_bytes / (double)(bytes + 1);
         uint64_t next = minimum_for(work, 1, (size_t)(rows * 0.97));
-        next = next > too_small ? next : too_small + too_small / 16 + 1;
+        next = next > too_small ? next : too_small + too_small / 4 + 1;
         cut->min_samples = next < fits ? next : too_small + (fits - too_small) / 2;
     }
     cut->min_samples = fits;
