@@ -8,16 +8,20 @@
 static const struct {
     const char *id, *view;
 } views[] = {
-    {"serial_tail", "timeline"},       {"idle_cores", "timeline"},
-    {"core_wait", "timeline"},         {"cpu_busy", "timeline"},
-    {"short_span", "timeline"},        {"jobserver", "waits"},
-    {"feeder_limit", "waits"},         {"unknown", "phases"},
-    {"low_coverage", "coverage"},      {"no_symbols", "coverage"},
-    {"no_names", "coverage"},          {"unsampled", "coverage"},
-    {"lost_records", "coverage"},      {"truncated", "coverage"},
-    {"unaccounted", "coverage"},       {"still_running", "coverage"},
-    {"damaged_streams", "coverage"},   {"session_damaged", "coverage"},
-    {"duplicate_streams", "coverage"},
+    {"serial_tail", "timeline"},     {"idle_cores", "timeline"},
+    {"core_wait", "timeline"},       {"cpu_busy", "timeline"},
+    {"short_span", "timeline"},      {"memory_limit", "timeline"},
+    {"memory_peak", "timeline"},     {"gating_unit", "critical_path"},
+    {"jobserver", "waits"},          {"feeder_limit", "waits"},
+    {"unknown", "phases"},           {"debug_info", "phases"},
+    {"link_time", "phases"},         {"macro_time", "phases"},
+    {"one_codegen_unit", "units"},   {"duplicate_versions", "units"},
+    {"low_coverage", "coverage"},    {"no_symbols", "coverage"},
+    {"no_names", "coverage"},        {"unsampled", "coverage"},
+    {"virtual_threads", "coverage"}, {"lost_records", "coverage"},
+    {"truncated", "coverage"},       {"unaccounted", "coverage"},
+    {"still_running", "coverage"},   {"damaged_streams", "coverage"},
+    {"session_damaged", "coverage"}, {"duplicate_streams", "coverage"},
 };
 
 static const char *view_of(const struct report_finding *finding)
