@@ -28,6 +28,12 @@ static inline unsigned char *proto_tag(unsigned char *at, uint32_t field, enum p
     return proto_varint(at, (uint64_t)field << 3 | (uint64_t)wire);
 }
 
+/* 0, -1, 1, -2, … as 0, 1, 2, 3, …: small numbers of either sign are short. */
+static inline uint64_t proto_zigzag(int64_t value)
+{
+    return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+}
+
 /* A varint field: at most 2 * PROTO_VARINT_MAX bytes. */
 static inline unsigned char *proto_uint(unsigned char *at, uint32_t field, uint64_t value)
 {

@@ -5,8 +5,9 @@
 
 #include "base/deflate64.h"
 #include "base/json_read.h"
+#include "base/protobuf.h"
 
-enum { TRIAL_ROWS = 1 << 16, VARINT_MAX_BYTES = 10 };
+enum { TRIAL_ROWS = 1 << 16 };
 
 static void fail(struct page_columns *data, int code)
 {
@@ -126,11 +127,6 @@ void page_text(struct page_columns *data, struct page_column *column, const char
 
 /* ---- how it is written ---- */
 
-static uint64_t zigzag(int64_t value)
-{
-    return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
-}
-
 /* What of a column's values decides how they are coded. */
 struct column_range {
     bool is_equal; /* all are */
@@ -152,7 +148,7 @@ static uint64_t as_unsigned(const struct page_column *column, size_t row)
     int64_t value = rest_of(column, row);
     if (value == PAGE_NULL)
         return 0;
-    return (column->is_signed ? zigzag(value) : (uint64_t)value) + column->has_null;
+    return (column->is_signed ? proto_zigzag(value) : (uint64_t)value) + column->has_null;
 }
 
 static struct column_range look_at(struct page_column *column)
@@ -191,7 +187,7 @@ static uint64_t next_number(struct number_walk *walk)
     uint64_t number = as_unsigned(walk->column, walk->row++);
     if (!walk->is_delta)
         return number;
-    uint64_t coded = zigzag((int64_t)(number - walk->before));
+    uint64_t coded = proto_zigzag((int64_t)(number - walk->before));
     walk->before = number;
     return coded;
 }
@@ -199,15 +195,10 @@ static uint64_t next_number(struct number_walk *walk)
 static void put_varints(struct number_walk walk, size_t rows, struct strbuf *out)
 {
     for (size_t i = 0; i < rows; i++) {
-        char *to = strbuf_room(out, VARINT_MAX_BYTES);
+        unsigned char *to = (unsigned char *)strbuf_room(out, PROTO_VARINT_MAX);
         if (!to)
             return;
-        size_t length = 0;
-        uint64_t number = next_number(&walk);
-        for (; number > 127; number >>= 7)
-            to[length++] = (char)(number | 128);
-        to[length++] = (char)number;
-        strbuf_advance(out, length);
+        strbuf_advance(out, (size_t)(proto_varint(to, next_number(&walk)) - to));
     }
 }
 

@@ -21,27 +21,27 @@ void page_drop(struct page_table *table, const char *name)
     array_free(&gone->values);
 }
 
-static int64_t rounded(int64_t ns, int64_t quantum_ns)
+int64_t page_quanta(int64_t ns, uint64_t quantum_ns)
 {
-    int64_t half = quantum_ns / 2;
-    return (ns >= 0 ? ns + half : ns - half) / quantum_ns;
+    int64_t quantum = (int64_t)quantum_ns, half = quantum / 2;
+    return (ns >= 0 ? ns + half : ns - half) / quantum;
 }
 
 void page_round(struct page_column *column, uint64_t quantum_ns, enum page_rounding rounding)
 {
     if (!column || column->type != PAGE_INT || column->per != NS_A_SECOND)
         return;
-    int64_t sum_ns = 0, sum = 0, quantum = (int64_t)quantum_ns;
+    int64_t sum_ns = 0, sum = 0;
     array_each(&column->values, value)
     {
         if (*value == PAGE_NULL)
             continue;
         if (rounding == PAGE_ROUND_SUMS) {
             sum_ns += *value;
-            *value = rounded(sum_ns, quantum) - sum;
+            *value = page_quanta(sum_ns, quantum_ns) - sum;
             sum += *value;
         } else {
-            *value = rounded(*value, quantum);
+            *value = page_quanta(*value, quantum_ns);
         }
     }
     column->per = NS_A_SECOND / quantum_ns;

@@ -7,6 +7,9 @@
 /* Takes a column out; nothing when it is not there. */
 void page_drop(struct page_table *table, const char *column);
 
+/* Whole quanta, halves away from zero. */
+int64_t page_quanta(int64_t ns, uint64_t quantum_ns);
+
 enum page_rounding {
     PAGE_ROUND_EACH,
     PAGE_ROUND_SUMS, /* the running sums are rounded, so that those of neighbours hold */

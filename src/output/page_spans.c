@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "output/page_reduce.h"
+
 enum {
     NS_A_SECOND = 1000000000,
     MICROSECOND_NS = 1000,
@@ -24,12 +26,6 @@ uint64_t page_quantum_ns(const struct report *report)
             return quantum;
         quantum *= 10;
     }
-}
-
-static int64_t rounded(int64_t ns, uint64_t quantum_ns)
-{
-    int64_t half = (int64_t)quantum_ns / 2;
-    return (ns >= 0 ? ns + half : ns - half) / (int64_t)quantum_ns;
 }
 
 struct span_columns {
@@ -63,9 +59,10 @@ struct thread_walk {
 static void put_span(struct page_columns *data, const struct span_columns *to,
                      const struct report_span *span, uint64_t quantum_ns, struct thread_walk *walk)
 {
-    int64_t start = rounded(span->start_ns, quantum_ns), end = rounded(span->end_ns, quantum_ns);
+    int64_t start = page_quanta(span->start_ns, quantum_ns),
+            end = page_quanta(span->end_ns, quantum_ns);
     walk->cpu_ns += span->cpu_ns;
-    int64_t cpu = rounded((int64_t)walk->cpu_ns, quantum_ns);
+    int64_t cpu = page_quanta((int64_t)walk->cpu_ns, quantum_ns);
     page_int(data, to->gap, start - walk->end);
     page_int(data, to->length, end - start);
     page_int(data, to->phase, span->phase);
@@ -94,7 +91,7 @@ int64_t page_usual_cpu(const struct report *report, uint64_t quantum_ns)
     }
     array_sort(&weights, compare_numbers);
     if (weights.count)
-        usual = rounded(weights.items[weights.count / 2], quantum_ns);
+        usual = page_quanta(weights.items[weights.count / 2], quantum_ns);
     array_free(&weights);
     return usual;
 }
@@ -109,8 +106,8 @@ int page_spans(struct page_columns *data, const struct report *report, uint64_t 
     to.cpu->related = (struct page_term){to.samples, page_usual_cpu(report, quantum_ns)};
     to.length->related = (struct page_term){to.cpu, 1};
     for (size_t thread = 0; thread < report->threads.count && data->failed == LAM_OK; thread++) {
-        struct thread_walk walk = {.end =
-                                       rounded(report->threads.items[thread].start_ns, quantum_ns)};
+        struct thread_walk walk = {
+            .end = page_quanta(report->threads.items[thread].start_ns, quantum_ns)};
         size_t first = next;
         for (; next < report->spans.count && report->spans.items[next].thread == thread; next++)
             put_span(data, &to, &report->spans.items[next], quantum_ns, &walk);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/deflate64.h"
+#include "base/protobuf.h"
 #include "output/page_stack_fold.h"
 
 enum {
@@ -34,18 +35,6 @@ struct cut {
 
 /* ---- how large it will be ---- */
 
-static void put_varint(struct strbuf *out, uint64_t number)
-{
-    for (; number > 127; number >>= 7)
-        strbuf_add_char(out, (char)(number | 128));
-    strbuf_add_char(out, (char)number);
-}
-
-static uint64_t zigzag(int64_t value)
-{
-    return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
-}
-
 /* About what the columns of kept nodes and their names will be. */
 static void put_nodes(struct stacks_work *work)
 {
@@ -55,8 +44,8 @@ static void put_nodes(struct stacks_work *work)
         const struct stack_tree_node *node = &tree->nodes.items[i];
         if (work->folder.kept.items[i] != i)
             continue;
-        put_varint(&work->bytes, node->depth);
-        put_varint(&work->bytes, node->name);
+        proto_add_varint(&work->bytes, node->depth);
+        proto_add_varint(&work->bytes, node->name);
         if (!work->is_used.items[node->name]) {
             size_t length;
             const char *text = intern_text(&tree->names, node->name, &length);
@@ -82,7 +71,7 @@ static void put_rows(struct stacks_work *work)
                                             row->phase - (int64_t)before.phase,
                                             (int64_t)row->samples,
                                             cpu};
-            put_varint(&work->bytes, zigzag(values[field]));
+            proto_add_varint(&work->bytes, proto_zigzag(values[field]));
             before = *row;
         }
     }
