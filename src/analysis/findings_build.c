@@ -179,7 +179,7 @@ int find_link_time(struct draft *draft)
             &report->arena,
             "Linking takes %s in %s link%s, the longest %s (%s, by %s). Were it twice as fast, "
             "the build would be about %s shorter. %s",
-            unit_seconds(sum_s).text, unit_count(count).text, count == 1 ? "" : "s",
+            unit_seconds(sum_s).text, unit_count(count).text, unit_plural(count),
             report->units.items[longest].title, unit_seconds(longest_s).text, linker,
             unit_seconds(saved_s).text,
             is_fast_linker(linker)

@@ -111,6 +111,9 @@ struct labels {
     uint64_t self_ns; /* of all labels */
     uint64_t thread_ns; /* of all threads, first start to last end: the upstream tools' "total cpu time" */
     uint64_t detached_ns; /* self time of detached intervals, which belong to no thread and run beside them */
+    /* What shares are of, everywhere: of each thread its span or, where that is more, its self time; and detached_ns. Calls that
+     * were stored as sums have no first and last, so the span lacks them; without them (and without overlaps) it is the larger. */
+    uint64_t whole_ns;
 };
 
 struct labels_options {

@@ -72,6 +72,7 @@ static void nested(void **state)
     assert_ptr_equal(row("Query", "inner"), &labels->rows.items[0]); /* most self time first */
     assert_int_equal(labels->self_ns, 100);
     assert_int_equal(labels->thread_ns, 100);
+    assert_int_equal(labels->whole_ns, 100);
     assert_int_equal(labels->events, 2);
     assert_int_equal(labels->processes.items[0].threads, 1);
     assert_int_equal(labels->threads.items[0].self_ns, 100);
@@ -277,6 +278,34 @@ static void weights_and_folds(void **state)
     assert_int_equal(f->active_ns, 4 * 40 + 3000);
     assert_int_equal(f->time_ns, 4 * 50 + 3000);
     assert_int_equal(f->p90_ns, 40);
+    /* The thread's span knows of one of the four and of no folded call. */
+    assert_int_equal(labels->thread_ns, 50);
+    assert_int_equal(labels->whole_ns, 4 * 40 + 2000);
+}
+
+/* Shares are of each thread's span or self time, of which one may be the larger here and the other there. */
+static void whole_of_threads(void **state)
+{
+    (void)state;
+    open_labels(NULL);
+    feed_process(&feed, 1, "a");
+    uint32_t whole = feed_thread(&feed, 1, 7), tree = feed_thread(&feed, 1, 8);
+    uint32_t call = feed_label(&feed, feed_label(&feed, 0, "Call"), "f");
+    feed_interval(&feed, (struct feed_event){1, whole, call, 0, 30, 0, 0, 1, 0, 0, NULL});
+    feed_interval(&feed, (struct feed_event){1, whole, call, 80, 100, 0, 0, 1, 0, 0, NULL});
+    struct profile_fold fold = {.process = 1,
+                                .thread = tree,
+                                .label = call,
+                                .at_ns = 60,
+                                .count = 1000,
+                                .total_ns = 400,
+                                .self_ns = 400};
+    FEED_CALL(&feed, fold, &fold);
+    feed_process_end(&feed, 1);
+    finish_labels();
+    assert_int_equal(labels->thread_ns, 100);
+    assert_int_equal(labels->self_ns, 450);
+    assert_int_equal(labels->whole_ns, 100 + 400);
 }
 
 static void arguments_and_paths(void **state)
@@ -461,6 +490,7 @@ static void detached(void **state)
     /* They run beside the thread: its own time is what it was. */
     assert_int_equal(labels->thread_ns, 100);
     assert_int_equal(labels->detached_ns, 900);
+    assert_int_equal(labels->whole_ns, 1000);
     assert_int_equal(row("Item", "item")->self_ns, 900);
     assert_int_equal(labels->threads.items[0].self_ns, 100);
 }
@@ -476,6 +506,7 @@ int main(void)
         cmocka_unit_test_teardown(artifacts_and_marks, close_labels),
         cmocka_unit_test(units),
         cmocka_unit_test_teardown(weights_and_folds, close_labels),
+        cmocka_unit_test_teardown(whole_of_threads, close_labels),
         cmocka_unit_test_teardown(arguments_and_paths, close_labels),
         cmocka_unit_test_teardown(refused, close_labels),
         cmocka_unit_test(quantiles),

@@ -315,6 +315,7 @@ static int finish_rows(struct labels_state *state)
 static int finish_threads(struct labels_state *state)
 {
     struct labels *labels = &state->labels;
+    labels->whole_ns = labels->detached_ns;
     array_each(&state->threads, thread)
     {
         if (thread->events == 0)
@@ -324,6 +325,7 @@ static int finish_threads(struct labels_state *state)
         process->threads++;
         process->thread_ns += span;
         labels->thread_ns += span;
+        labels->whole_ns += span > thread->self_ns ? span : thread->self_ns;
         if (array_push(&labels->threads, *thread) < 0)
             return LAM_E_NOMEM;
     }

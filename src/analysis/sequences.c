@@ -92,20 +92,29 @@ static int follow(struct sequences *sequences, uint32_t row, int64_t at_ns)
     return LAM_OK;
 }
 
+/* Of the current run, for a label's row. NULL: out of memory. */
+static struct sequence_cell *find_cell(struct sequences *sequences, uint32_t index)
+{
+    struct sequence_row *row = &sequences->rows.items[index];
+    uint32_t run = (uint32_t)sequences->runs.count - 1;
+    if ((row->cells.count == 0 || array_last(&row->cells).run != run) &&
+        array_push(&row->cells, ((struct sequence_cell){.run = run})) < 0)
+        return NULL;
+    return &array_last(&row->cells);
+}
+
 static int add(struct sequences *sequences, uint32_t process, uint32_t thread, uint32_t label,
                uint32_t depth, int64_t at_ns)
 {
     if (thread == 0 || thread >= sequences->last.count || label >= sequences->row_of.count ||
         !sequences->row_of.items[label] || process >= sequences->first_thread.count)
         return LAM_E_INVAL;
-    uint32_t index = sequences->row_of.items[label] - 1, run = (uint32_t)sequences->runs.count - 1;
-    struct sequence_row *row = &sequences->rows.items[index];
+    uint32_t index = sequences->row_of.items[label] - 1;
     bool is_main = sequences->first_thread.items[process] == thread;
     uint64_t before = depth == 0 && !is_main ? 0 : sequences->last.items[thread];
-    if ((row->cells.count == 0 || array_last(&row->cells).run != run) &&
-        array_push(&row->cells, ((struct sequence_cell){.run = run})) < 0)
+    struct sequence_cell *cell = find_cell(sequences, index);
+    if (!cell)
         return LAM_E_NOMEM;
-    struct sequence_cell *cell = &array_last(&row->cells);
     cell->count++;
     cell->order += hash_combine(before, depth);
     sequences->last.items[thread] = hash_combine(index + 1, depth);
@@ -116,6 +125,20 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
 {
     return add(ctx, interval->process, interval->thread, interval->label, interval->depth,
                interval->start_ns);
+}
+
+static int on_fold(void *ctx, const struct profile_fold *fold)
+{
+    struct sequences *sequences = ctx;
+    if (fold->label >= sequences->row_of.count || !sequences->row_of.items[fold->label])
+        return LAM_E_INVAL;
+    struct sequence_cell *cell = find_cell(sequences, sequences->row_of.items[fold->label] - 1);
+    if (!cell)
+        return LAM_E_NOMEM;
+    cell->count += fold->count;
+    cell->is_folded = true;
+    current(sequences)->is_folded = true;
+    return LAM_OK;
 }
 
 /* Integers are sums that a program writes in the order of its tables: that says nothing. */
@@ -133,6 +156,7 @@ int sequences_begin(struct sequences *sequences, struct profile_sink *sink)
         .thread = on_thread,
         .label = on_label,
         .interval = on_interval,
+        .fold = on_fold,
         .instant = on_instant,
     };
     array_clear(&sequences->row_of);
@@ -176,6 +200,10 @@ static void finish_runs(struct sequences *sequences)
 {
     for (size_t i = 1; i < sequences->runs.count; i++) {
         struct sequence_run *run = &sequences->runs.items[i];
+        if (run->is_folded || sequences->runs.items[0].is_folded) {
+            run->has_difference = false;
+            continue;
+        }
         bool is_short = run->events < sequences->reference.count && run->processes == 1 &&
                         sequences->runs.items[0].processes == 1;
         if (run->has_difference || !is_short)
@@ -195,7 +223,7 @@ int sequences_finish(struct sequences *sequences)
             continue;
         struct sequence_difference made = {
             .row = i, .what = SEQUENCE_ORDER, .least = UINT64_MAX, .most = 0};
-        bool is_other = row->cells.count < sequences->runs.count;
+        bool is_other = row->cells.count < sequences->runs.count, is_folded = false;
         if (is_other)
             made.least = 0;
         array_each(&row->cells, cell)
@@ -203,10 +231,12 @@ int sequences_finish(struct sequences *sequences)
             made.least = cell->count < made.least ? cell->count : made.least;
             made.most = cell->count > made.most ? cell->count : made.most;
             is_other |= cell->order != row->cells.items[0].order;
+            is_folded |= cell->is_folded;
         }
         if (made.least != made.most)
             made.what = SEQUENCE_COUNT;
-        if ((is_other || made.what == SEQUENCE_COUNT) && array_push(&sequences->differences, made) < 0)
+        if (((is_other && !is_folded) || made.what == SEQUENCE_COUNT) &&
+            array_push(&sequences->differences, made) < 0)
             return LAM_E_NOMEM;
     }
     if (sequences->differences.count > 1)

@@ -21,6 +21,7 @@ enum { SEQUENCE_REFERENCE_EVENTS = 1 << 22 };
 struct sequence_cell {
     uint32_t run;
     uint64_t count, order;
+    bool is_folded; /* calls were stored as sums: their number is known, their order is not */
 };
 
 struct sequence_row {
@@ -33,6 +34,7 @@ struct sequence_run {
     uint64_t events; /* of the main thread */
     uint32_t processes;
     bool has_difference;
+    bool is_folded;       /* calls were stored as sums: whose turn they were is not known */
     uint64_t position;    /* event of the main thread, from 0 */
     int64_t at_ns;        /* its start */
     uint32_t here, there; /* rows: what came, what the first run has there; UINT32_MAX: it had ended */

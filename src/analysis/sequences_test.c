@@ -54,6 +54,38 @@ static const char *label_of(uint32_t row)
     return intern_text(&sequences.texts, sequences.rows.items[row].label, NULL);
 }
 
+/* A run that stored its calls as sums. */
+static void folded_run(uint64_t count)
+{
+    struct event_feed feed = {0};
+    assert_int_equal(sequences_begin(&sequences, &feed.sink), LAM_OK);
+    feed_session(&feed);
+    feed_process(&feed, 1, "a");
+    uint32_t thread = feed_thread(&feed, 1, 1), kind = feed_label(&feed, 0, "Query");
+    struct profile_fold fold = {
+        .process = 1, .thread = thread, .label = feed_label(&feed, kind, "a"), .count = count};
+    FEED_CALL(&feed, fold, &fold);
+    feed_process_end(&feed, 1);
+    feed_session_end(&feed);
+}
+
+/* Sums have a number and no order. */
+static void folded_calls(void **state)
+{
+    (void)state;
+    run("a", "aaa", "");
+    folded_run(3);
+    assert_int_equal(sequences_finish(&sequences), LAM_OK);
+    assert_int_equal(sequences.differences.count, 0);
+    assert_false(sequences.runs.items[1].has_difference);
+    folded_run(200000);
+    assert_int_equal(sequences_finish(&sequences), LAM_OK);
+    assert_int_equal(sequences.differences.count, 1);
+    assert_int_equal(sequences.differences.items[0].what, SEQUENCE_COUNT);
+    assert_int_equal(sequences.differences.items[0].least, 3);
+    assert_int_equal(sequences.differences.items[0].most, 200000);
+}
+
 static void equal_runs(void **state)
 {
     (void)state;
@@ -152,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(equal_runs, setup, teardown),
+        cmocka_unit_test_setup_teardown(folded_calls, setup, teardown),
         cmocka_unit_test_setup_teardown(another_order, setup, teardown),
         cmocka_unit_test_setup_teardown(another_number, setup, teardown),
         cmocka_unit_test_setup_teardown(inside_of_work, setup, teardown),

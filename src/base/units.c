@@ -91,6 +91,11 @@ struct unit_text unit_bytes(double bytes)
     return isnan(bytes) ? not_measured : scaled(bytes, names, sizeof names / sizeof *names, " ");
 }
 
+const char *unit_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 struct unit_text unit_count_short(double count)
 {
     static const char *const names[] = {"", "k", "M", "G", "T"};

@@ -21,6 +21,9 @@ struct unit_text unit_bytes(double bytes);
 /* 999, 12,345, 1,234,567: exact, with thousands. */
 struct unit_text unit_count(uint64_t count);
 
+/* What a noun takes after a count: "" of one, "s" of all others. "%s label%s". */
+const char *unit_plural(uint64_t count);
+
 /* 12.3k, 4.56M, 1.2G: three digits, for narrow places. */
 struct unit_text unit_count_short(double count);
 

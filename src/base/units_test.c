@@ -81,6 +81,9 @@ static void counts(void **state)
     assert_string_equal(unit_count(1000).text, "1,000");
     assert_string_equal(unit_count(1234567).text, "1,234,567");
     assert_string_equal(unit_count(UINT64_MAX).text, "18,446,744,073,709,551,615");
+    assert_string_equal(unit_plural(0), "s");
+    assert_string_equal(unit_plural(1), "");
+    assert_string_equal(unit_plural(2), "s");
     assert_string_equal(unit_number(1234.5, 1).text, "1,234.5");
     assert_string_equal(unit_number(-123456, 0).text, "-123,456");
     assert_string_equal(unit_number(-1234.25, 2).text, "-1,234.25");

@@ -269,7 +269,7 @@ void compare_side_text(const struct compare *compare, uint32_t side, struct strb
 {
     size_t shown = 0;
     strbuf_addf(out, "%s run%s: ", unit_count(compare->runs[side]).text,
-                compare->runs[side] == 1 ? "" : "s");
+                unit_plural(compare->runs[side]));
     array_each(&compare->matrix->runs, run)
     {
         if (run->side != side)

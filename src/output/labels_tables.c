@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/memory.h"
 #include "output/write_labels.h"
 
@@ -12,6 +13,8 @@ struct maker {
     const struct report_view *view;
     const struct labels *labels;
     size_t width;
+    bool is_markdown;
+    struct map titles; /* hash of a unit's title → how many units with events have it */
     struct labels_tables *tables;
 };
 
@@ -52,7 +55,7 @@ double labels_share(uint64_t part, uint64_t whole)
 
 double labels_share_of_all(const struct labels *labels, uint64_t part)
 {
-    return labels_share(part, labels->thread_ns + labels->detached_ns);
+    return labels_share(part, labels->whole_ns);
 }
 
 void labels_tables_free(struct labels_tables *tables)
@@ -82,6 +85,41 @@ static void name_cell(struct maker *maker, struct table *table, uint32_t text)
 static void amount_cell(struct maker *maker, struct table *table, uint64_t amount)
 {
     table_cell(table, labels_amount(maker->labels, amount).text);
+}
+
+/* A pipe or a file has room for whatever comes. */
+static unsigned limit(const struct maker *maker, unsigned columns)
+{
+    return maker->width ? columns : 0;
+}
+
+static uint64_t title_key(const char *title)
+{
+    return hash_bytes(title, strlen(title));
+}
+
+static int count_titles(struct maker *maker)
+{
+    for (uint32_t i = 0; i < maker->labels->processes.count; i++) {
+        const char *title = labels_unit_title(maker->report, i);
+        if (!title || maker->labels->processes.items[i].threads == 0)
+            continue;
+        uint64_t *count = map_slot(&maker->titles, title_key(title), 0, NULL);
+        if (!count)
+            return LAM_E_NOMEM;
+        (*count)++;
+    }
+    return LAM_OK;
+}
+
+/* A parent and the child it forked have one title: then the pid tells which is which. */
+static void unit_name_cell(struct maker *maker, struct table *table, uint32_t index)
+{
+    const char *title = labels_unit_title(maker->report, index);
+    if (title && map_get_or(&maker->titles, title_key(title), 0) > 1)
+        table_cellf(table, "%s (pid %u)", title, maker->labels->processes.items[index].pid);
+    else
+        table_cell(table, title ? title : "");
 }
 
 /* A column that most rows have nothing in: blank is nothing. */
@@ -125,7 +163,7 @@ static void columns(struct table *table, const char *const *names, size_t count)
 
 /* Which of the columns any row has something in. */
 struct label_columns {
-    bool kind, percentiles, hits, blocked, load, hashing, open, folded;
+    bool kind, active, percentiles, hits, blocked, load, hashing, open, folded;
 };
 
 static struct label_columns find_columns(const struct maker *maker)
@@ -136,6 +174,7 @@ static struct label_columns find_columns(const struct maker *maker)
     {
         used.kind |= labels->names.items[row->name].kind !=
                      labels->names.items[labels->rows.items[0].name].kind;
+        used.active |= row->active_ns != row->time_ns;
         used.hits |= row->cache_hits > 0;
         used.blocked |= row->blocked_ns > 0;
         used.load |= row->load_ns > 0;
@@ -158,6 +197,8 @@ static void label_cells(struct maker *maker, struct table *table, const struct l
     amount_cell(maker, table, row->self_ns);
     share_cell(maker, table, row->self_ns);
     amount_cell(maker, table, row->time_ns);
+    if (used->active) /* time is wall; median to longest are of it */
+        amount_cell(maker, table, row->active_ns);
     count_cell(table, row->count);
     if (used->percentiles) {
         table_cell(table, has_single ? labels_amount(maker->labels, row->p50_ns).text : "");
@@ -183,17 +224,18 @@ static int make_labels(struct maker *maker)
     const struct labels *labels = maker->labels;
     if (labels->rows.count == 0)
         return LAM_OK;
-    struct labels_table *made = begin(maker, "Where the time went, by label", "labels");
+    struct labels_table *made = begin(maker, "Where the time went, by label", "label");
     if (!made)
         return LAM_E_NOMEM;
     struct label_columns used = find_columns(maker);
     struct table *table = &made->table;
-    table_column(table, "label", TABLE_LEFT, LABEL_COLUMNS);
+    table_column(table, "label", TABLE_LEFT, limit(maker, LABEL_COLUMNS));
     if (used.kind)
         table_column(table, "kind", TABLE_LEFT, 0);
     const char *const names[] = {"self",
                                  "share",
                                  "time",
+                                 used.active ? "active" : NULL,
                                  "count",
                                  used.percentiles ? "median" : NULL,
                                  used.percentiles ? "99%" : NULL,
@@ -219,10 +261,10 @@ static int make_labels(struct maker *maker)
 static int make_kinds(struct maker *maker)
 {
     static const char *const names[] = {"self", "share", "count"};
-    struct labels_table *made = begin(maker, "By kind", "kinds");
+    struct labels_table *made = begin(maker, "By kind", "kind");
     if (!made)
         return LAM_E_NOMEM;
-    table_column(&made->table, "kind", TABLE_LEFT, LABEL_COLUMNS);
+    table_column(&made->table, "kind", TABLE_LEFT, limit(maker, LABEL_COLUMNS));
     columns(&made->table, names, 3);
     array_each(&maker->labels->kinds, kind)
     {
@@ -273,8 +315,7 @@ static void top_labels_cell(struct maker *maker, struct table *table,
 static void unit_cells(struct maker *maker, struct table *table, uint32_t index)
 {
     const struct label_process *process = &maker->labels->processes.items[index];
-    const char *title = labels_unit_title(maker->report, index);
-    table_cell(table, title ? title : "");
+    unit_name_cell(maker, table, index);
     amount_cell(maker, table, process->self_ns);
     share_cell(maker, table, process->self_ns);
     count_cell(table, process->events);
@@ -292,14 +333,14 @@ static int make_units(struct maker *maker)
             return LAM_E_NOMEM;
     }
     /* Of one process the labels say it all. */
-    struct labels_table *made = order.count > 1 ? begin(maker, "By unit", "units") : NULL;
+    struct labels_table *made = order.count > 1 ? begin(maker, "By unit", "unit") : NULL;
     if (!made) {
         int rc = order.count > 1 ? LAM_E_NOMEM : LAM_OK;
         array_free(&order);
         return rc;
     }
     array_sort(&order, compare_order);
-    table_column(&made->table, "unit", TABLE_LEFT, LABEL_COLUMNS);
+    table_column(&made->table, "unit", TABLE_LEFT, limit(maker, LABEL_COLUMNS));
     columns(&made->table, names, 4);
     table_column(&made->table, "most of it", TABLE_LEFT, 0);
     for (size_t i = 0; i < order.count; i++) {
@@ -314,8 +355,7 @@ static int make_units(struct maker *maker)
 
 static void thread_cells(struct maker *maker, struct table *table, const struct label_thread *thread)
 {
-    const char *title = labels_unit_title(maker->report, thread->process);
-    table_cell(table, title ? title : "");
+    unit_name_cell(maker, table, thread->process);
     table_cellf(table, "%u", thread->tid);
     size_t length;
     const char *name = labels_text(maker->labels, thread->name, &length);
@@ -329,7 +369,7 @@ static void thread_cells(struct maker *maker, struct table *table, const struct 
 static int make_threads(struct maker *maker)
 {
     static const char *const names[] = {"self", "share", "first to last", "events"};
-    struct labels_table *made = begin(maker, "By thread", "threads");
+    struct labels_table *made = begin(maker, "By thread", "thread");
     struct orders order = {0};
     for (uint32_t i = 0; made && i < maker->labels->threads.count; i++)
         if (array_push(&order, ((struct order){i, maker->labels->threads.items[i].self_ns})) < 0)
@@ -339,7 +379,7 @@ static int make_threads(struct maker *maker)
         return LAM_E_NOMEM;
     }
     array_sort(&order, compare_order);
-    table_column(&made->table, "unit", TABLE_LEFT, LABEL_COLUMNS);
+    table_column(&made->table, "unit", TABLE_LEFT, limit(maker, LABEL_COLUMNS));
     table_column(&made->table, "thread", TABLE_RIGHT, 0);
     table_column(&made->table, "name", TABLE_LEFT, 0);
     columns(&made->table, names, 4);
@@ -358,11 +398,11 @@ static int make_threads(struct maker *maker)
 static int make_arguments(struct maker *maker)
 {
     static const char *const names[] = {"self", "share", "time", "count", "longest"};
-    struct labels_table *made = begin(maker, "By argument", "keys");
+    struct labels_table *made = begin(maker, "By argument", "key");
     if (!made)
         return LAM_E_NOMEM;
     table_column(&made->table, "label", TABLE_LEFT, 0);
-    table_column(&made->table, "argument", TABLE_LEFT, 100);
+    table_column(&made->table, "argument", TABLE_LEFT, limit(maker, 100));
     columns(&made->table, names, 5);
     size_t index = 0;
     array_each(&maker->labels->arguments.rows, row)
@@ -386,12 +426,14 @@ static int make_arguments(struct maker *maker)
     return LAM_OK;
 }
 
+enum { DEEP = 24 };
+
 static void path_cells(struct maker *maker, struct table *table, const struct label_path *node)
 {
-    enum { DEEP = 24 };
     struct strbuf text = {0};
-    /* Far inside, a number stands for the indentation: recursion may be thousands deep. */
-    if (node->depth > DEEP)
+    if (maker->is_markdown) /* which knows no indentation */
+        table_cellf(table, "%u", node->depth);
+    else if (node->depth > DEEP)
         strbuf_addf(&text, "%*s(%u) ", DEEP, "", node->depth);
     else
         strbuf_add_fill(&text, ' ', node->depth);
@@ -401,50 +443,85 @@ static void path_cells(struct maker *maker, struct table *table, const struct la
     strbuf_add_bytes(&text, label, length);
     table_cell_n(table, strbuf_text(&text), text.length);
     amount_cell(maker, table, node->time_ns);
-    table_cell(
-        table,
-        unit_percent(labels_share(node->time_ns, maker->labels->paths.nodes.items[0].time_ns)).text);
+    share_cell(maker, table, node->time_ns);
     amount_cell(maker, table, node->self_ns);
     count_cell(table, node->count);
     table->failed |= !strbuf_ok(&text);
     strbuf_free(&text);
 }
 
-/* Depth first, heaviest first, down to 1% (or --percent-above) of all: without recursion, paths may be long. */
-static int make_paths(struct maker *maker)
+/* The largest paths that the view asks for, by index in nodes: those down to 1%, or to --percent-above, or as many as --top
+ * says. A path is as large as the largest one inside it (a call inside one of its like has no time of its own to show), so
+ * that nobody is chosen without those around. */
+static int choose_paths(const struct maker *maker, bool *chosen, size_t *shown)
 {
-    static const char *const names[] = {"time", "share", "self", "count"};
-    struct labels_table *made = begin(maker, "By path (time of everything inside included)", "paths");
-    if (!made)
-        return LAM_E_NOMEM;
-    table_column(&made->table, "path", TABLE_LEFT, LABEL_COLUMNS + 24);
-    columns(&made->table, names, 4);
     const struct label_path *nodes = maker->labels->paths.nodes.items;
-    double least = maker->view->percent_above > 0 ? maker->view->percent_above / 100 : 0.01;
-    size_t lines = maker->view->has_top ? maker->view->top : PATH_LINES, shown = 0;
-    uint32_t at = maker->labels->paths.nodes.count > 0 ? nodes[0].first_child : 0;
+    size_t count = maker->labels->paths.nodes.count;
+    const struct report_view *view = maker->view;
+    size_t most = view->has_top ? view->top : PATH_LINES;
+    double least = view->percent_above > 0 || view->has_top ? view->percent_above / 100 : 0.01;
+    uint64_t *size = mem_zalloc(count + 1, sizeof *size);
+    struct orders order = {0};
+    int rc = size ? LAM_OK : LAM_E_NOMEM;
+    for (uint32_t i = (uint32_t)count; rc == LAM_OK && i-- > 1;) { /* parents come before */
+        size[i] = size[i] > nodes[i].time_ns ? size[i] : nodes[i].time_ns;
+        size[nodes[i].parent] = size[nodes[i].parent] > size[i] ? size[nodes[i].parent] : size[i];
+        if (labels_share_of_all(maker->labels, size[i]) >= least)
+            rc = array_push(&order, ((struct order){i, size[i]}));
+    }
+    array_sort(&order, compare_order);
+    *shown = rc == LAM_OK ? order.count : 0;
+    if (most > 0 && *shown > most)
+        *shown = most;
+    for (size_t i = 0; i < *shown; i++)
+        chosen[order.items[i].index] = true;
+    array_free(&order);
+    mem_free(size);
+    return rc;
+}
+
+/* Depth first, heaviest first: without recursion, paths may be long. */
+static void add_paths(struct maker *maker, struct labels_table *made, const bool *chosen)
+{
+    const struct label_path *nodes = maker->labels->paths.nodes.items;
+    uint32_t at = nodes[0].first_child;
     while (at) {
-        bool is_large = labels_share(nodes[at].time_ns, nodes[0].time_ns) >= least;
-        bool has_room = lines == 0 || shown < lines;
-        if (is_large && has_room) {
+        if (chosen[at]) {
             path_cells(maker, &made->table, &nodes[at]);
-            shown++;
+            if (nodes[at].depth > DEEP && !maker->is_markdown)
+                made->notes[0] = "(number) before a path: its depth, where the indentation ends";
             if (nodes[at].first_child) {
                 at = nodes[at].first_child;
                 continue;
             }
         }
-        /* Siblings of a small one are smaller still. */
-        while (at && (!nodes[at].next || !is_large || !has_room)) {
+        while (at && !nodes[at].next)
             at = nodes[at].parent;
-            is_large = has_room = true;
-        }
         at = at ? nodes[at].next : 0;
     }
-    size_t count = maker->labels->paths.nodes.count;
-    made->hidden = count > 0 ? count - 1 - shown : 0;
-    made->hidden_amount = PROFILE_UNKNOWN;
-    return LAM_OK;
+}
+
+static int make_paths(struct maker *maker)
+{
+    static const char *const names[] = {"time", "share", "self", "count"};
+    struct labels_table *made = begin(maker, "By path (time of everything inside included)", "path");
+    size_t count = maker->labels->paths.nodes.count, shown = 0;
+    bool *chosen = mem_zalloc(count + 1, sizeof *chosen);
+    int rc = made && chosen ? LAM_OK : LAM_E_NOMEM;
+    if (rc == LAM_OK) {
+        if (maker->is_markdown)
+            table_column(&made->table, "depth", TABLE_RIGHT, 0);
+        table_column(&made->table, "path", TABLE_LEFT, limit(maker, LABEL_COLUMNS + 24));
+        columns(&made->table, names, 4);
+        rc = choose_paths(maker, chosen, &shown);
+    }
+    if (rc == LAM_OK && count > 1) {
+        add_paths(maker, made, chosen);
+        made->hidden = count - 1 - shown;
+        made->hidden_amount = PROFILE_UNKNOWN;
+    }
+    mem_free(chosen);
+    return rc;
 }
 
 /* ---- integers ---------------------------------------------------------------------------------------------------- */
@@ -457,10 +534,10 @@ static int make_artifacts(struct maker *maker)
         if (artifact->process != LABELS_ALL)
             break;
         if (!made) {
-            made = begin(maker, "Artifact sizes", "artifacts");
+            made = begin(maker, "Artifact sizes", "artifact");
             if (!made)
                 return LAM_E_NOMEM;
-            table_column(&made->table, "artifact", TABLE_LEFT, LABEL_COLUMNS);
+            table_column(&made->table, "artifact", TABLE_LEFT, limit(maker, LABEL_COLUMNS));
             table_column(&made->table, "bytes", TABLE_RIGHT, 0);
             table_column(&made->table, "", TABLE_RIGHT, 0);
         }
@@ -476,10 +553,10 @@ static int make_marks(struct maker *maker)
     static const char *const names[] = {"count", "sum of values", "least", "largest"};
     if (maker->labels->marks.count == 0)
         return LAM_OK;
-    struct labels_table *made = begin(maker, "Instants and integers", "labels");
+    struct labels_table *made = begin(maker, "Instants and integers", "label");
     if (!made)
         return LAM_E_NOMEM;
-    table_column(&made->table, "label", TABLE_LEFT, LABEL_COLUMNS);
+    table_column(&made->table, "label", TABLE_LEFT, limit(maker, LABEL_COLUMNS));
     table_column(&made->table, "kind", TABLE_LEFT, 0);
     columns(&made->table, names, 4);
     size_t index = 0;
@@ -503,9 +580,14 @@ static int make_marks(struct maker *maker)
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
 int labels_tables_make(const struct report *report, const struct report_view *view, size_t width,
-                       struct labels_tables *tables)
+                       bool is_markdown, struct labels_tables *tables)
 {
-    struct maker maker = {report, view, view->labels, width, tables};
+    struct maker maker = {.report = report,
+                          .view = view,
+                          .labels = view->labels,
+                          .width = width,
+                          .is_markdown = is_markdown,
+                          .tables = tables};
     const struct {
         bool is_wanted;
         int (*make)(struct maker *maker);
@@ -515,22 +597,30 @@ int labels_tables_make(const struct report *report, const struct report_view *vi
         {view->by_unit, make_units},         {view->by_thread, make_threads},
         {view->by_label, make_artifacts},    {view->by_label, make_marks},
     };
-    int rc = LAM_OK;
+    int rc = count_titles(&maker);
     for (size_t i = 0; rc == LAM_OK && i < sizeof parts / sizeof *parts; i++)
         if (parts[i].is_wanted)
             rc = parts[i].make(&maker);
+    map_free(&maker.titles);
     return rc;
 }
 
 void labels_summary_text(const struct report_view *view, struct strbuf *out)
 {
     const struct labels *labels = view->labels;
-    strbuf_addf(out, "%s on %s thread%s, self time %s, threads %s from first to last",
-                unit_count(labels->events).text, unit_count(labels->threads.count).text,
-                labels->threads.count == 1 ? "" : "s", labels_amount(labels, labels->self_ns).text,
+    strbuf_addf(out, "%s interval%s", unit_count(labels->events).text, unit_plural(labels->events));
+    if (labels->marks_seen > 0)
+        strbuf_addf(out, " and %s instant%s", unit_count(labels->marks_seen).text,
+                    unit_plural(labels->marks_seen));
+    strbuf_addf(out, " on %s thread%s, self time %s, threads %s from first to last",
+                unit_count(labels->threads.count).text, unit_plural(labels->threads.count),
+                labels_amount(labels, labels->self_ns).text,
                 labels_amount(labels, labels->thread_ns).text);
     if (labels->detached_ns)
         strbuf_addf(out, " and detached %s", labels_amount(labels, labels->detached_ns).text);
+    if (labels->whole_ns > labels->thread_ns + labels->detached_ns)
+        strbuf_addf(out, "; shares are of %s, as self times are more",
+                    labels_amount(labels, labels->whole_ns).text);
     if (labels->session.measure != PROFILE_MEASURE_TIME)
         strbuf_addf(out, " (%s)", labels_measure_name(labels->session.measure));
     if (view->by_argument)

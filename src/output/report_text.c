@@ -2,11 +2,20 @@
 
 #include <string.h>
 
+/* measureme's command lines end with a blank. */
+static size_t length_without_blanks(const char *text)
+{
+    size_t length = strlen(text);
+    while (length > 1 && text[length - 1] == ' ')
+        length--;
+    return length;
+}
+
 int report_command_text(const struct report *report, struct strbuf *text)
 {
     const char *command = report->session.command;
     if (command && *command)
-        strbuf_add_printable(text, command, strlen(command));
+        strbuf_add_printable(text, command, length_without_blanks(command));
     else if (report_is_of_events(report) && report->processes.count > 1)
         strbuf_addf(text, "%zu profiles as one", report->processes.count);
     else

@@ -197,10 +197,10 @@ static void write_head(struct writer *w)
     if (!w->term)
         strbuf_add(w->out, "# Lamella aggregate\n\n");
     strbuf_addf(w->out, "%s run%s", unit_count(matrix->runs.count).text,
-                matrix->runs.count == 1 ? "" : "s");
+                unit_plural(matrix->runs.count));
     if (w->view->skipped_count > 0)
         strbuf_addf(w->out, ", %s input%s skipped", unit_count(w->view->skipped_count).text,
-                    w->view->skipped_count == 1 ? "" : "s");
+                    unit_plural(w->view->skipped_count));
     strbuf_add_char(w->out, '\n');
 }
 

@@ -106,7 +106,7 @@ static int why_table(const struct why_rows *rows, const struct term *term, struc
     for (size_t i = 0; i < rows->count && i < REASONS_SHOWN; i++) {
         const struct why_row *row = &rows->items[i];
         reason_cell(&table, row);
-        table_cellf(&table, "%s unit%s", unit_count(row->count).text, row->count == 1 ? "" : "s");
+        table_cellf(&table, "%s unit%s", unit_count(row->count).text, unit_plural(row->count));
         table_cellf(&table, "%s%s", strbuf_text(&row->names), row->count > NAMES_SHOWN ? ", …" : "");
     }
     int rc = table_print(&table, term, out);
@@ -186,7 +186,7 @@ static int add_unseen(const struct report *report, struct strbuf *out)
         return LAM_OK;
     struct arena arena = {0};
     strbuf_addf(out, "  %s unit%s that cargo ran left no process in the recording: ",
-                unit_count(count).text, count == 1 ? "" : "s");
+                unit_count(count).text, unit_plural(count));
     for (size_t i = 0; i < count && i < UNSEEN_SHOWN; i++) {
         const char *title =
             cargo_unit_title(&report->cargo->units.items[report->cargo_unseen.items[i]], &arena);

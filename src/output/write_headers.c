@@ -13,7 +13,7 @@ int write_headers_text(const struct report *report, const struct report_view *vi
     if (costs->items.count == 0 || view->unit || !view->by_unit)
         return LAM_OK;
     strbuf_addf(&heading, "Headers by cost, from clang's traces of %s unit%s (wall, not CPU)",
-                unit_count(costs->units).text, costs->units == 1 ? "" : "s");
+                unit_count(costs->units).text, unit_plural(costs->units));
     strbuf_add_char(out, '\n');
     style_add(out, term, STYLE_BOLD, strbuf_text(&heading));
     strbuf_add_char(out, '\n');

@@ -31,25 +31,26 @@ bool labels_measure_is_time(enum profile_measure measure);
 const char *labels_unit_title(const struct report *report, uint32_t process);
 
 double labels_share(uint64_t part, uint64_t whole); /* 0 of nothing */
-/* Of the time of all threads and, beside them, of what was detached. */
+/* Of labels->whole_ns. */
 double labels_share_of_all(const struct labels *labels, uint64_t part);
 
 /* Tables of the text and of Markdown are the same but for their look: the first builds, the second prints. */
 struct labels_table {
     struct table table;
     const char *heading;
-    size_t hidden; /* rows left out */
-    const char *hidden_what;
-    uint64_t hidden_amount; /* PROFILE_UNKNOWN: not worth saying */
+    size_t hidden;           /* rows left out */
+    const char *hidden_what; /* one of them, without its plural */
+    uint64_t hidden_amount;  /* PROFILE_UNKNOWN: not worth saying */
+    const char *notes[2];    /* what a reader must know of it; NULL */
 };
 struct labels_tables LAM_ARRAY_BODY(struct labels_table);
 
-/* width: columns of the terminal, 0 for no end. LAM_OK or LAM_E_NOMEM. */
+/* width: columns of the terminal, 0 for no end: then nothing is shortened. LAM_OK or LAM_E_NOMEM. */
 int labels_tables_make(const struct report *report, const struct report_view *view, size_t width,
-                       struct labels_tables *tables);
+                       bool is_markdown, struct labels_tables *tables);
 void labels_tables_free(struct labels_tables *tables);
 
-/* "1,234 events on 3 threads: 1.2 s of 1.3 s ..." */
+/* "1,234 intervals and 5 instants on 3 threads, self time 1.2 s, ..." */
 void labels_summary_text(const struct report_view *view, struct strbuf *out);
 
 #endif

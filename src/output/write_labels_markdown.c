@@ -4,7 +4,7 @@ int write_labels_markdown(const struct report *report, const struct report_view 
                           struct strbuf *out)
 {
     struct labels_tables tables = {0};
-    int rc = labels_tables_make(report, view, 0, &tables);
+    int rc = labels_tables_make(report, view, 0, true, &tables);
     strbuf_add(out, "\nEvents: ");
     labels_summary_text(view, out);
     strbuf_add(out, ".\n");
@@ -12,8 +12,11 @@ int write_labels_markdown(const struct report *report, const struct report_view 
         strbuf_addf(out, "\n## %s\n\n", tables.items[i].heading);
         rc = table_print_markdown(&tables.items[i].table, out);
         if (tables.items[i].hidden > 0)
-            strbuf_addf(out, "\nand %s more %s\n", unit_count(tables.items[i].hidden).text,
-                        tables.items[i].hidden_what);
+            strbuf_addf(out, "\nand %s more %s%s\n", unit_count(tables.items[i].hidden).text,
+                        tables.items[i].hidden_what, unit_plural(tables.items[i].hidden));
+        for (size_t note = 0; note < 2; note++)
+            if (tables.items[i].notes[note])
+                strbuf_addf(out, "\n%s\n", tables.items[i].notes[note]);
     }
     labels_tables_free(&tables);
     return rc;

@@ -41,7 +41,7 @@ static void push(struct event_feed *feed)
     feed_session_end(feed);
 }
 
-static void open_with(enum profile_measure measure)
+static void open_pushed(void (*push_all)(struct event_feed *feed), enum profile_measure measure)
 {
     struct lam_error err = LAM_ERROR_INIT;
     struct report_options options = {.cls = cls};
@@ -51,10 +51,45 @@ static void open_with(enum profile_measure measure)
     struct sink_tee tee;
     struct profile_sink first = report_sink(report), second = labels_sink(labels);
     struct event_feed feed = {.sink = sink_tee(&tee, &first, &second)};
-    push(&feed);
+    push_all(&feed);
     assert_int_equal(labels_finish(labels, &err), LAM_OK);
     assert_int_equal(report_finish(report, &err), LAM_OK);
     labels->session.measure = measure;
+}
+
+static void open_with(enum profile_measure measure)
+{
+    open_pushed(push, measure);
+}
+
+/* A process that forked: the parent is paused half the time and goes 30 labels deep, the child has the same name and stores
+ * its calls as sums. */
+static void push_fork(struct event_feed *feed)
+{
+    enum { DEPTH = 30 };
+    uint32_t call = 0, path = 0;
+    feed_session(feed);
+    for (uint32_t process = 1; process <= 2; process++) {
+        feed_process(feed, process, "same");
+        uint32_t thread = feed_thread(feed, process, 7);
+        call = call ? call : feed_label(feed, feed_label(feed, 0, "Call"), "call");
+        for (int64_t depth = 0; process == 1 && depth < DEPTH; depth++) {
+            path = feed_path(feed, path, call);
+            feed_interval(feed, (struct feed_event){process, thread, call, depth, 1000000 - depth,
+                                                    0, depth ? 0 : 500000, 1, 0, path, NULL});
+        }
+        struct profile_fold fold = {.process = process,
+                                    .thread = thread,
+                                    .label = call,
+                                    .path = 1,
+                                    .count = 7,
+                                    .total_ns = 3000000,
+                                    .self_ns = 3000000};
+        if (process == 2)
+            FEED_CALL(feed, fold, &fold);
+        feed_process_end(feed, process);
+    }
+    feed_session_end(feed);
 }
 
 static int setup(void **state)
@@ -106,7 +141,7 @@ static void text(void **state)
     struct report_view view = everything();
     struct term term = {0};
     assert_int_equal(write_report_text(report, &view, &term, &out, &err), LAM_OK);
-    static const char *const wanted[] = {"events 4 on 2 threads",
+    static const char *const wanted[] = {"events 4 intervals and 4 instants on 2 threads",
                                          "by label",
                                          "typeck",
                                          "100 ms",
@@ -140,14 +175,14 @@ static void options_choose(void **state)
     struct term term = {.columns = 80};
     struct report_view view = {.labels = labels, .by_label = true, .top = 1};
     assert_int_equal(write_report_text(report, &view, &term, &out, &err), LAM_OK);
-    HAS(&out, "and 1 more labels, 6.00 µs together");
+    HAS(&out, "and 1 more label, 6.00 µs together (--top 0 shows all)");
     HAS_NOT(&out, "By unit");
     HAS_NOT(&out, "median"); /* too narrow */
     strbuf_clear(&out);
     view.top = 0;
     view.percent_above = 50;
     assert_int_equal(write_report_text(report, &view, &term, &out, &err), LAM_OK);
-    HAS(&out, "and 1 more labels");
+    HAS(&out, "and 1 more label, 6.00 µs together (--top 0 without --percent-above shows all)");
     strbuf_free(&out);
 }
 
@@ -278,11 +313,101 @@ static void instructions(void **state)
     strbuf_free(&out);
 }
 
+static size_t lines_with(const struct strbuf *buf, const char *text)
+{
+    size_t count = 0;
+    for (const char *at = strbuf_text(buf); (at = strstr(at, text)); at++)
+        count++;
+    return count;
+}
+
+static void of_a_fork(void **state)
+{
+    (void)state;
+    labels_close(&labels);
+    report_close(&report);
+    open_pushed(push_fork, PROFILE_MEASURE_TIME);
+    struct strbuf out = {0};
+    struct lam_error err = LAM_ERROR_INIT;
+    struct term term = {.columns = 120};
+    struct report_view view = {.labels = labels, .by_label = true, .by_unit = true, .by_thread = true};
+    assert_int_equal(write_report_text(report, &view, &term, &out, &err), LAM_OK);
+    assert_int_equal(lines_with(&out, "(pid 101)"), 2); /* a unit and its thread */
+    assert_int_equal(lines_with(&out, "(pid 102)"), 2);
+    HAS(&out, "active");
+    HAS(&out, "shares are of");
+    HAS(&out, "100%");
+    HAS_NOT(&out, "instant");
+    HAS_NOT(&out, "peak threads"); /* nobody was sampled */
+    strbuf_clear(&out);
+    static struct byteout bytes;
+    byteout_init_strbuf(&bytes, &out);
+    assert_int_equal(write_report_json(report, &view, &bytes, &err), LAM_OK);
+    HAS(&out, "\"peak_threads\": null");
+    HAS(&out, "\"serial_tail_s\": null");
+    HAS(&out, "\"cores\": null");
+    strbuf_free(&out);
+}
+
+/* As many paths as --top says, the deep ones by number; Markdown has no indentation. */
+static void paths_by_top(void **state)
+{
+    (void)state;
+    labels_close(&labels);
+    report_close(&report);
+    open_pushed(push_fork, PROFILE_MEASURE_TIME);
+    struct strbuf out = {0};
+    struct lam_error err = LAM_ERROR_INIT;
+    struct term term = {0};
+    struct report_view view = {.labels = labels, .by_path = true, .has_top = true};
+    static const uint32_t tops[] = {1, 12, 29, 30, 31, 0};
+    for (size_t i = 0; i < sizeof tops / sizeof *tops; i++) {
+        char hidden[40];
+        uint32_t shown = tops[i] && tops[i] < 30 ? tops[i] : 30;
+        view.top = tops[i];
+        strbuf_clear(&out);
+        assert_int_equal(write_report_text(report, &view, &term, &out, &err), LAM_OK);
+        assert_int_equal(lines_with(&out, "call "), shown);
+        snprintf(hidden, sizeof hidden, "and %u more path%s ", 30 - shown, unit_plural(30 - shown));
+        assert_int_equal(lines_with(&out, hidden), shown < 30);
+        assert_int_equal(lines_with(&out, "(25) call"), shown >= 26);
+        assert_int_equal(lines_with(&out, "(number) before a path"), shown >= 26);
+    }
+    strbuf_clear(&out);
+    assert_int_equal(write_report_markdown(report, &view, &out, &err), LAM_OK);
+    HAS(&out, "| depth | path | time |");
+    HAS(&out, "| 29 | call | ");
+    HAS_NOT(&out, "(25)");
+    strbuf_free(&out);
+}
+
+/* One denominator: the whole of a label has the same share by path and by label. */
+static void one_share(void **state)
+{
+    (void)state;
+    labels_close(&labels);
+    report_close(&report);
+    open_pushed(push_fork, PROFILE_MEASURE_TIME);
+    assert_true(labels->whole_ns > labels->thread_ns);
+    double sum = 0;
+    array_each(&labels->rows, row) sum += labels_share_of_all(labels, row->self_ns);
+    assert_true(sum <= 1);
+    struct strbuf out = {0};
+    struct lam_error err = LAM_ERROR_INIT;
+    struct term term = {0};
+    struct report_view view = {.labels = labels, .by_path = true};
+    assert_int_equal(write_report_text(report, &view, &term, &out, &err), LAM_OK);
+    HAS(&out, unit_percent(labels_share_of_all(labels, labels->paths.nodes.items[1].time_ns)).text);
+    strbuf_free(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text), cmocka_unit_test(options_choose), cmocka_unit_test(markdown),
-        cmocka_unit_test(json), cmocka_unit_test(instructions),
+        cmocka_unit_test(text),         cmocka_unit_test(options_choose),
+        cmocka_unit_test(markdown),     cmocka_unit_test(json),
+        cmocka_unit_test(instructions), cmocka_unit_test(of_a_fork),
+        cmocka_unit_test(paths_by_top), cmocka_unit_test(one_share),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

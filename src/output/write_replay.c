@@ -49,7 +49,7 @@ static void add_quality(const struct replay_answers *answers, struct strbuf *out
         strbuf_addf(out, " (which %s threads of other programs wanted too)",
                     unit_cores(answers->others).text);
     strbuf_addf(out, " and %s%u job%s.", answers->jobs_are_seen ? "at most " : "", answers->jobs,
-                answers->jobs == 1 ? "" : "s");
+                unit_plural(answers->jobs));
 }
 
 int write_replay_text(const struct replay_answers *answers, const struct term *term,

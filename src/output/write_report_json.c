@@ -79,7 +79,7 @@ static void put_session(struct json_writer *json, const struct report *report)
     json_member_str(json, "host", session->host);
     json_member_bool(json, "complete", session->complete);
     put_exit_code(json, session->exit_code);
-    json_member_u64(json, "cores", session->cores);
+    put_count(json, "cores", session->cores ? session->cores : PROFILE_UNKNOWN);
     json_member_str(json, "engine", report_engine_name(session->engine));
     json_member_u64(json, "rate_hz", session->rate_hz);
     json_member_bool(json, "rate_auto", session->rate_auto);
@@ -93,8 +93,9 @@ static void put_session(struct json_writer *json, const struct report *report)
     json_member_u64(json, "processes", report->processes.count);
     json_member_u64(json, "threads", report->threads.count);
     put_seconds(json, "cores_used", report->cores_used);
-    json_member_u64(json, "peak_threads", report->peak_threads);
-    put_ns(json, "serial_tail_s", report->tail_ns);
+    bool was_seen = !report_is_of_events(report);
+    put_count(json, "peak_threads", was_seen ? report->peak_threads : PROFILE_UNKNOWN);
+    put_ns(json, "serial_tail_s", was_seen ? report->tail_ns : PROFILE_UNKNOWN);
     put_ns(json, "critical_path_s",
            report->graph.path.count ? (uint64_t)report->graph.critical_path_ns : PROFILE_UNKNOWN);
     put_ns(json, "handler_s", report->handler_ns);

@@ -121,7 +121,7 @@ static void write_time_facts(struct writer *w)
         fact(&facts, "cores used", STYLE_PLAIN, strbuf_text(&text));
         strbuf_clear(&text);
     }
-    if (report->peak_threads > 0) {
+    if (has_account && report->peak_threads > 0) {
         strbuf_addf(&text, "%u", report->peak_threads);
         fact(&facts, "peak threads", STYLE_PLAIN, strbuf_text(&text));
         fact(&facts, "serial tail", STYLE_PLAIN, unit_seconds(report_seconds(report->tail_ns)).text);
@@ -255,7 +255,7 @@ static void phases_heading(struct writer *w)
     strbuf_add(&text, "Where the CPU time went");
     if (w->view->unit)
         strbuf_addf(&text, " in %s unit%s called '%s'", unit_count(w->rows->units_matching).text,
-                    w->rows->units_matching == 1 ? "" : "s", w->view->unit);
+                    unit_plural(w->rows->units_matching), w->view->unit);
     heading(w, strbuf_text(&text));
     strbuf_free(&text);
 }

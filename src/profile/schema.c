@@ -605,6 +605,10 @@ static const struct schema_column interval_columns[] = {
     AMOUNT(
         JSON, "thread",
         "from the first start to the last end of an interval of a thread, added up over threads"),
+    AMOUNT(JSON, "whole",
+           "what shares are of: of each thread its time as above or, where that is more, its self "
+           "time; and the self time of "
+           "detached intervals"),
     COUNT(JSON, 1, "open",
           "intervals that never ended: counted up to the last time known of their thread"),
     COUNT(JSON, 1, "backward", "stored with an end before their start, counted as empty"),
@@ -625,7 +629,7 @@ static const struct schema_column activity_columns[] = {
     COUNT(BOTH, 1, "count", "how often, parts of queries not counted"),
     COUNT(BOTH, 1, "cache_hits", "answers from a cache"),
     AMOUNT(BOTH, "self", "active time without the events inside; parts of queries included"),
-    NUMBER(BOTH, 1, "share", "1", "self over the thread time of all (intervals.thread)"),
+    NUMBER(BOTH, 1, "share", "1", "self over intervals.whole"),
     AMOUNT(BOTH, "active", "time without pauses; an event inside one of the same label adds nothing"),
     AMOUNT(BOTH, "time", "wall time; an event inside one of the same label adds nothing"),
     AMOUNT(BOTH, "wall", "wall time of every event, also inside one of the same label"),
