@@ -479,6 +479,48 @@ static int find_left_out(struct draft *draft)
     return rc;
 }
 
+/* What the recorders of instrumented programs counted: lam_recorder_stats() tells the program the same. */
+static int find_recorder_counts(struct draft *draft)
+{
+    struct report *report = draft->report;
+    const struct profile_session_end *end = &report->end;
+    const struct {
+        uint64_t count;
+        const char *id;
+        enum report_severity severity;
+        const char *one, *many;
+    } kinds[] = {
+        {end->overwritten_pages, "overwritten_events", REPORT_WARNING,
+         "page of events was overwritten (mode=flight): only the newest events are in here, and no "
+         "count or time is of the whole run",
+         "pages of events were overwritten (mode=flight): only the newest events are in here, and "
+         "no count or time is of the whole run"},
+        {end->untold_calls, "untold_calls", REPORT_WARNING,
+         "call found no room in a full tree of calls: its time is in the calls around it",
+         "calls found no room in a full tree of calls: their time is in the calls around them"},
+        {end->unbalanced_exits, "unbalanced_exits", REPORT_NOTE,
+         "call was closed without an exit of its own, or exit came without a call",
+         "calls were closed without an exit of their own, or exits came without a call"},
+        {end->refused_ends, "refused_ends", REPORT_NOTE,
+         "end of an interval was refused: it had ended already, or it is a forked parent's",
+         "ends of intervals were refused: they had ended already, or are a forked parent's"},
+        {end->clamped_times, "clamped_times", REPORT_NOTE,
+         "time ran backwards within its thread and was moved to the one before it",
+         "times ran backwards within their thread and were moved to the one before them"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (kinds[i].count == 0)
+            continue;
+        int rc = finding_add(
+            draft, (struct report_finding){kinds[i].id, kinds[i].severity, NULL, NAN, REPORT_NO_UNIT},
+            arena_printf(&report->arena, "%s %s.", unit_count(kinds[i].count).text,
+                         kinds[i].count == 1 ? kinds[i].one : kinds[i].many));
+        if (rc < 0)
+            return rc;
+    }
+    return LAM_OK;
+}
+
 /* Events of instrumented programs that are not what they should be. */
 static int find_odd_events(struct draft *draft)
 {
@@ -613,6 +655,7 @@ int report_find(struct report *report)
         find_unprofiled,
         find_truncated,
         find_running,
+        find_recorder_counts,
         find_odd_events,
         find_virtual_threads,
     };

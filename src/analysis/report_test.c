@@ -328,6 +328,43 @@ static void files_that_cannot_be_read_are_named(void **unused)
     close_feed(&feed);
 }
 
+static void what_recorders_counted_is_told(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *id, *text;
+        size_t offset;
+        uint64_t count;
+    } rows[] = {
+        {"overwritten_events", "1,234 pages of events were",
+         offsetof(struct profile_session_end, overwritten_pages), 1234},
+        {"untold_calls", "1 call found", offsetof(struct profile_session_end, untold_calls), 1},
+        {"unbalanced_exits", "2 calls were closed",
+         offsetof(struct profile_session_end, unbalanced_exits), 2},
+        {"refused_ends", "3 ends of", offsetof(struct profile_session_end, refused_ends), 3},
+        {"clamped_times", "4 times ran", offsetof(struct profile_session_end, clamped_times), 4},
+    };
+    enum { ROWS = sizeof rows / sizeof *rows };
+    for (size_t i = 0; i <= ROWS; i++) { /* the last time nothing was counted */
+        struct feed feed;
+        open_feed(&feed);
+        push_session(&feed, 1000, 1000, 1);
+        struct profile_session_end end = {.streams = 1};
+        if (i < ROWS)
+            memcpy((char *)&end + rows[i].offset, &rows[i].count, sizeof rows[i].count);
+        assert_int_equal(feed.sink.ops->session_end(feed.sink.ctx, &end), LAM_OK);
+        assert_int_equal(report_finish(feed.report, NULL), LAM_OK);
+        for (size_t at = 0; at < ROWS; at++) {
+            const struct report_finding *found = finding(feed.report, rows[at].id);
+            if (at != i)
+                assert_null(found);
+            else if (!found || strncmp(found->text, rows[at].text, strlen(rows[at].text)) != 0)
+                fail_msg("%s: %s", rows[at].id, found ? found->text : "not found");
+        }
+        close_feed(&feed);
+    }
+}
+
 static void what_is_not_known_stays_so(void **unused)
 {
     (void)unused;
@@ -461,6 +498,7 @@ int main(void)
         cmocka_unit_test(a_stripped_toolchain_is_named),
         cmocka_unit_test(samples_without_a_name_are_no_compiler_doing_nothing),
         cmocka_unit_test(files_that_cannot_be_read_are_named),
+        cmocka_unit_test(what_recorders_counted_is_told),
         cmocka_unit_test(what_is_not_known_stays_so),
         cmocka_unit_test(an_input_that_breaks_the_order_is_refused),
         cmocka_unit_test(one_thread_that_feeds_the_others_is_told),

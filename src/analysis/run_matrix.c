@@ -285,6 +285,8 @@ static int describe(struct run_matrix *matrix, const struct report *report,
     run->has_phases = report->total.samples > 0;
     run->has_failed =
         report->session.exit_code > 0 || (run->has_samples && !report->session.complete);
+    run->lost = (double)report->coverage.lost_samples;
+    run->overwritten_pages = (double)report->end.overwritten_pages;
     run->coverage = run->has_phases ? report->coverage.ratio : (double)NAN;
     run->cores = report->session.cores > 0 ? report->session.cores : (double)NAN;
     const char *machine = report->machine.machine_id;

@@ -61,7 +61,9 @@ struct run_info {
     bool has_phases;        /* samples were taken, not only an account kept */
     bool has_failed;        /* the command, or the launcher did not see its end */
     double coverage, cores; /* NaN: not known */
-    uint32_t machine;       /* text: its hashed id; empty when not known */
+    double lost,
+        overwritten_pages; /* records and events that could not be stored; pages of events in mode=flight. 0: none, or not said */
+    uint32_t machine;      /* text: its hashed id; empty when not known */
     bool is_cut[RUN_SECTIONS]; /* rows are missing because a stored report was cut short, not because nothing was there */
 };
 

@@ -23,6 +23,7 @@ struct json_run {
     double labels_self, phases_self;          /* what the rows add up to */
     double all_labels, all_phases, cpu, wall; /* what the report says */
     double coverage, cores, exit_code;        /* NaN: not said */
+    double lost, overwritten_pages;           /* 0: not said */
     bool is_incomplete;
     bool is_report, has_phases;
 };
@@ -207,6 +208,8 @@ static const struct object_rule object_rules[] = {
     {"coverage", "sampled_cpu_s", offsetof(struct json_run, all_phases)},
     {"coverage", "process_cpu_s", offsetof(struct json_run, cpu)},
     {"coverage", "ratio", offsetof(struct json_run, coverage)},
+    {"coverage", "lost_samples", offsetof(struct json_run, lost)},
+    {"coverage", "overwritten_pages", offsetof(struct json_run, overwritten_pages)},
     {"session", "elapsed_s", offsetof(struct json_run, wall)},
     {"session", "cores", offsetof(struct json_run, cores)},
     {"session", "exit_code", offsetof(struct json_run, exit_code)},
@@ -306,6 +309,8 @@ static int finish(struct json_run *run)
     info->has_phases = run->has_phases;
     info->has_failed = run->exit_code > 0 || (info->has_samples && run->is_incomplete);
     info->coverage = run->coverage;
+    info->lost = run->lost;
+    info->overwritten_pages = run->overwritten_pages;
     info->cores = run->cores;
     /* Rounded to nanoseconds, rows may add up to a little less. */
     info->is_cut[RUN_LABELS] = run->labels_self < run->all_labels * 0.999;

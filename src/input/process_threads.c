@@ -523,6 +523,8 @@ static int push_events(struct process_threads *threads, size_t at)
         rc = process_events_push(events, threads->faults);
     threads->tracks += events->tracks;
     nest_totals_add(&threads->totals, &events->totals);
+    for (unsigned i = 0; i < STREAM_COUNT_KINDS; i++)
+        threads->counts[i] += events->file->header.counts[i];
     threads->clamped_times +=
         events->totals.clamped + events->file->header.counts[STREAM_COUNT_CLAMPED_TIMES];
     return rc;

@@ -56,6 +56,7 @@ struct process_threads {
 
     uint32_t count, tracks; /* out: pushed */
     uint64_t clamped_times;
+    uint64_t counts[STREAM_COUNT_KINDS]; /* of the files with events */
     struct nest_totals totals;
     int64_t last_event_ns; /* INT64_MIN: none */
 

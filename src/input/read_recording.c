@@ -298,6 +298,15 @@ static void note_damage(struct pusher *pusher, const struct image *image,
     }
 }
 
+/* What the recorders of a process counted. */
+static void add_counts(struct profile_session_end *totals, const uint64_t counts[STREAM_COUNT_KINDS])
+{
+    totals->overwritten_pages += counts[STREAM_COUNT_RECYCLED_PAGES];
+    totals->unbalanced_exits += counts[STREAM_COUNT_UNBALANCED_EXITS];
+    totals->refused_ends += counts[STREAM_COUNT_REPEATED_ENDS] + counts[STREAM_COUNT_FOREIGN_ENDS];
+    totals->untold_calls += counts[STREAM_COUNT_UNTOLD_CALLS];
+}
+
 /* Threads, samples and events of the streams that could be opened. */
 static int push_files(struct pusher *pusher, struct image *image,
                       const struct stream_file *const *files, size_t count,
@@ -329,6 +338,7 @@ static int push_files(struct pusher *pusher, struct image *image,
     pusher->totals.open_intervals += threads.totals.open;
     pusher->totals.backward_intervals += threads.totals.backward;
     pusher->totals.overlapping_intervals += threads.totals.overlapping;
+    add_counts(&pusher->totals, threads.counts);
     if (threads.last_event_ns > image->last_ns)
         image->last_ns = threads.last_event_ns;
     *clamped = threads.clamped_times;

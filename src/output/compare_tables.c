@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "output/run_losses.h"
 #include "output/write_compare.h"
 
 enum { KEY_COLUMNS = 56, NAMES_SHOWN = 4 };
@@ -429,6 +430,7 @@ void compare_remarks(const struct compare *compare, const struct compare_view *v
                      struct strbuf *out)
 {
     remark_failed_runs(compare, out);
+    run_losses_text(compare->matrix, out);
     remark_conditions(compare, out);
     remark_coverage(compare, out);
     remark_lacks(compare, out);

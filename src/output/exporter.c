@@ -103,6 +103,14 @@ void export_note_losses(const struct export_options *options, const struct profi
     if (ended->lost_records)
         export_note(options, "%llu records were lost when they were recorded",
                     (unsigned long long)ended->lost_records);
+    if (ended->overwritten_pages)
+        export_note(options,
+                    "%llu pages of events were overwritten (mode=flight): only the newest events "
+                    "are in here",
+                    (unsigned long long)ended->overwritten_pages);
+    if (ended->untold_calls)
+        export_note(options, "%llu calls found no room in a full tree of calls",
+                    (unsigned long long)ended->untold_calls);
     if (ended->backward_intervals)
         export_note(options,
                     "%llu intervals were stored with an end before their start: they are empty",

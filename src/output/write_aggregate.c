@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "output/run_losses.h"
 #include "output/write_labels.h"
 
 enum { KEY_COLUMNS = 56 };
@@ -202,6 +203,7 @@ static void write_head(struct writer *w)
         strbuf_addf(w->out, ", %s input%s skipped", unit_count(w->view->skipped_count).text,
                     unit_plural(w->view->skipped_count));
     strbuf_add_char(w->out, '\n');
+    run_losses_text(matrix, w->out);
 }
 
 static bool measures_time(const struct run_matrix *matrix)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json_write.h"
+#include "output/run_losses.h"
 #include "output/write_aggregate.h"
 #include "output/write_labels.h"
 
@@ -123,6 +124,7 @@ int write_aggregate_json(const struct aggregate *aggregate, const struct aggrega
     }
     json_put_end(&json);
     put_skipped(&json, view);
+    run_losses_json(aggregate->matrix, &json);
     json_member_str(&json, "measure", labels_measure_name(measure));
     json_member_str(&json, "metric", run_metric_keys[aggregate->metric]);
     for (size_t i = 0; i < RUN_SECTIONS; i++) {

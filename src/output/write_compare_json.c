@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json_write.h"
+#include "output/run_losses.h"
 #include "output/write_compare.h"
 #include "output/write_labels.h"
 
@@ -122,6 +123,7 @@ int write_compare_json(const struct compare *compare, const struct compare_view 
     json_member_u64(&json, "version", COMPARE_JSON_VERSION);
     put_names(&w, COMPARE_BEFORE, "before");
     put_names(&w, COMPARE_AFTER, "after");
+    run_losses_json(compare->matrix, &json);
     json_member_str(&json, "measure", labels_measure_name(measure));
     json_member_str(&json, "metric", run_metric_keys[compare->metric]);
     json_member_bool(&json, "repeated", compare->has_repeats);

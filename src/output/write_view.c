@@ -661,6 +661,10 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
         json_member_u64(json, "unreadable_streams", ended->unreadable_streams);
         json_member_u64(json, "lost_records", ended->lost_records);
         json_member_u64(json, "clamped_times", ended->clamped_times);
+        json_member_u64(json, "overwritten_pages", ended->overwritten_pages);
+        json_member_u64(json, "untold_calls", ended->untold_calls);
+        json_member_u64(json, "unbalanced_exits", ended->unbalanced_exits);
+        json_member_u64(json, "refused_ends", ended->refused_ends);
         json_member_u64(json, "intervals", ended->intervals);
         json_member_u64(json, "instants", ended->instants);
         json_member_u64(json, "open_intervals", ended->open_intervals);
@@ -678,6 +682,9 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
                     (unsigned long long)ended->unreadable_streams);
         strbuf_add_printable(&view->line, ended->first_damage, strlen(ended->first_damage));
     }
+    if (ended->overwritten_pages)
+        strbuf_addf(&view->line, "  overwritten %llu pages",
+                    (unsigned long long)ended->overwritten_pages);
     strbuf_addf(&view->line, "  lost %llu  unidentified cpu %s",
                 (unsigned long long)ended->lost_records,
                 view_duration(ended->unidentified_cpu_ns, &cpu));

@@ -135,7 +135,7 @@ static const struct schema_column coverage_columns[] = {
     COUNT(JSON, 1, "merged_samples",
           "whole periods that the kernel merged into other samples; their time is in those"),
     COUNT(JSON, 1, "lost_samples",
-          "that could not be stored (no space on the disk, a file-size limit)"),
+          "and events, that could not be stored (no space on the disk, a size limit)"),
     COUNT(JSON, 1, "truncated_stacks",
           "samples whose stack does not reach the thread's first function"),
     COUNT(JSON, 1, "frames", "frames of all samples' stacks, added up"),
@@ -149,6 +149,16 @@ static const struct schema_column coverage_columns[] = {
     COUNT(JSON, 1, "damaged_streams", "of these, in which something could not be read"),
     COUNT(JSON, 1, "unreadable_streams",
           "stream files beside these that could not be opened, are no streams, or are missing"),
+    COUNT(JSON, 1, "overwritten_pages",
+          "of events, by mode=flight of instrumented programs: what was in them is gone"),
+    COUNT(JSON, 1, "untold_calls",
+          "of instrumented programs, that found no room in a full tree of calls"),
+    COUNT(JSON, 1, "unbalanced_exits",
+          "calls closed without an exit of their own, and exits without a call"),
+    COUNT(JSON, 1, "refused_ends",
+          "of intervals that had ended already, or that a forked parent began"),
+    COUNT(JSON, 1, "clamped_times",
+          "that ran backwards within their thread and were moved to the one before"),
 };
 
 static const struct schema_column machine_columns[] = {

@@ -290,6 +290,10 @@ struct profile_session_end {
     uint64_t duplicate_streams; /* copies of a stream that was read: left out */
     uint64_t lost_records;
     uint64_t clamped_times;
+    uint64_t overwritten_pages; /* of events, by flight recorders: what was in them is gone */
+    uint64_t unbalanced_exits; /* calls that were closed without an exit of their own, exits without a call */
+    uint64_t refused_ends;  /* of intervals that had ended already, or are a forked parent's */
+    uint64_t untold_calls;  /* that found no room in a full tree of calls: they are in no fold */
     uint64_t damage[8];     /* enum stream_damage, of all streams */
     char first_damage[256]; /* which file, where, what; empty when nothing is damaged */
     char session_damage[256]; /* why session.json was left out; empty when it was read, or is not there */
