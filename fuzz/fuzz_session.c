@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "input/session_json.h"
+#include "reader/session_start.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,5 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)session_timeline_column(&session.timeline, "t_ns");
         session_json_free(&session);
     }
+    struct session_start start = {0};
+    (void)session_start_parse(&start, (const char *)data, size);
+    session_start_free(&start);
     return 0;
 }

@@ -50,8 +50,8 @@ LAM_API int lam_reader_open(struct lam_reader **reader, const char *path, char *
 /* NULL and *reader NULL are fine; *reader is NULL afterwards. What it handed out is gone. */
 LAM_API void lam_reader_close(struct lam_reader **reader);
 
-enum lam_measure {                           /* what starts, ends and durations of a stream count */
-                   LAM_MEASURE_TIME = 0,     /* nanoseconds since the recording's start */
+enum lam_measure {                       /* what starts, ends and durations of a stream count */
+                   LAM_MEASURE_TIME = 0, /* nanoseconds since the recording's start (start_unix_ns) */
                    LAM_MEASURE_CPU_TIME = 1, /* nanoseconds of each thread's CPU clock */
                    LAM_MEASURE_INSTRUCTIONS = 2,
                    LAM_MEASURE_INSTRUCTIONS_MINUS_IRQS = 3,
@@ -64,7 +64,8 @@ struct lam_reader_stats {
     uint64_t lost_events;        /* that their programs could not store */
     uint64_t damaged;            /* pages and records that could not be read */
     uint64_t missing_bytes;      /* at the ends of files that were cut */
-    int64_t start_unix_ns;       /* the recording's start, since 1970 */
+    int64_t start_unix_ns; /* the recording's start, the zero of all its times, since 1970: of a directory what
+                                    its session.json says; without one, and of one file, where the first stream began */
 };
 
 LAM_API void lam_reader_stats(const struct lam_reader *reader, struct lam_reader_stats *stats);

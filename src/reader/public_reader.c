@@ -8,6 +8,7 @@
 #include "base/intern.h"
 #include "base/memory.h"
 #include "reader/event_read.h"
+#include "reader/session_start.h"
 #include "reader/tick_clock.h"
 
 struct source { /* one stream */
@@ -28,6 +29,9 @@ struct cursor_of_lane {
 struct lam_reader {
     LAM_ARRAY(struct source) sources;
     struct tick_clock clock;
+    struct session_start start; /* of session.json; without one, of the first stream */
+    bool has_start;             /* session.json said it */
+    bool needs_readings;        /* of streams: there is no launcher's */
     struct intern texts;
     struct lam_reader_stats stats;
     struct strbuf text;
@@ -55,6 +59,16 @@ static int add_readings(struct lam_reader *reader, const struct stream_file *fil
     struct stream_record_view rec;
     bool has_any = false;
     int rc = LAM_OK;
+    const struct stream_header *header = &file->header;
+    if (!reader->start.tick_rate_hz)
+        reader->start.tick_rate_hz = header->tick_rate_hz;
+    if (!reader->has_start &&
+        (!reader->start.mono_ns || header->start_mono_ns < reader->start.mono_ns)) {
+        reader->start.mono_ns = header->start_mono_ns;
+        reader->start.unix_ns = header->start_wall_ns;
+    }
+    if (!reader->needs_readings)
+        return LAM_OK;
     stream_walk_init(&walk, file);
     for (unsigned i = 0; rc >= 0 && i < sizeof kinds / sizeof *kinds; i++) {
         stream_walk_begin(&walk, stream_pages_of_kind(file, kinds[i]));
@@ -67,7 +81,7 @@ static int add_readings(struct lam_reader *reader, const struct stream_file *fil
     }
     stream_walk_close(&walk);
     if (rc >= 0 && !has_any)
-        rc = tick_clock_add(&reader->clock, file->header.start_ticks, file->header.start_mono_ns);
+        rc = tick_clock_add(&reader->clock, header->start_ticks, header->start_mono_ns);
     return rc;
 }
 
@@ -123,10 +137,27 @@ static int add_file(struct lam_reader *reader, const char *path, bool is_alone, 
     return open_source(reader, file);
 }
 
+/* The recording's start and the launcher's readings of the clocks. */
+static int load_start(struct lam_reader *reader, const char *path)
+{
+    struct session_start *start = &reader->start;
+    int rc = session_start_load(start, path);
+    reader->has_start = rc >= 0 && start->mono_ns;
+    reader->needs_readings = !reader->has_start || !start->times.count;
+    if (rc >= 0 && reader->has_start)
+        rc = tick_clock_add(&reader->clock, start->ticks, start->mono_ns);
+    for (size_t i = 0; rc >= 0 && reader->has_start && i < start->times.count; i++)
+        rc = tick_clock_add(&reader->clock, start->times.items[i].ticks,
+                            start->times.items[i].mono_ns);
+    return rc;
+}
+
 static int add_directory(struct lam_reader *reader, const char *path, struct lam_error *err)
 {
     struct dir_entries entries = {0};
-    int rc = dir_list(path, &entries, err);
+    int rc = load_start(reader, path);
+    if (rc >= 0)
+        rc = dir_list(path, &entries, err);
     for (size_t i = 0; rc >= 0 && i < entries.count; i++) {
         if (!text_ends_with(entries.items[i].name, ".lam") || entries.items[i].kind == DIR_KIND_DIR)
             continue;
@@ -140,23 +171,17 @@ static int add_directory(struct lam_reader *reader, const char *path, struct lam
 
 static int set_clock(struct lam_reader *reader)
 {
-    uint64_t zero = 0, rate = 0;
-    array_each(&reader->sources, source)
-    {
-        const struct stream_header *header = &source->file->header;
-        if (rate && header->start_mono_ns >= zero)
-            continue;
-        zero = header->start_mono_ns;
-        rate = header->tick_rate_hz;
-        reader->stats.start_unix_ns = (int64_t)header->start_wall_ns;
-    }
-    return tick_clock_ready(&reader->clock, rate, zero);
+    const struct session_start *start = &reader->start;
+    reader->stats.start_unix_ns = (int64_t)start->unix_ns;
+    return tick_clock_ready(&reader->clock, start->tick_rate_hz, start->mono_ns);
 }
 
 int lam_reader_open(struct lam_reader **out, const char *path, char *message, size_t message_size)
 {
     struct lam_error err = LAM_ERROR_INIT;
     struct lam_reader *reader = mem_zalloc(1, sizeof *reader);
+    if (reader)
+        reader->needs_readings = true;
     int rc = !reader || !path    ? LAM_E_NOMEM
              : path_is_dir(path) ? add_directory(reader, path, &err)
                                  : add_file(reader, path, true, &err);
@@ -205,6 +230,7 @@ void lam_reader_close(struct lam_reader **reader)
     }
     array_free(&(*reader)->sources);
     tick_clock_free(&(*reader)->clock);
+    session_start_free(&(*reader)->start);
     intern_free(&(*reader)->texts);
     strbuf_free(&(*reader)->text);
     event_args_free(&(*reader)->args);
