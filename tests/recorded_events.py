@@ -106,6 +106,17 @@ def check_meaning(path):
     assert b"\x1b" not in text and b"\\e" in text
     tree = run([LAMELLA, "view", "--tree", "--label", "nest", path]).stdout.splitlines()
     assert len(tree) == len(named["nest"])
+    # Tracks move between threads: all events of the process in the order of time; as a tree one thread or track after the other.
+    starts = [row["start_ns"] for row in intervals if "detached" not in row["flags"] and row["end_ns"] > row["start_ns"]]
+    assert starts == sorted(starts), [pair for pair in zip(starts, sorted(starts)) if pair[0] != pair[1]][:3]
+    shown = run([LAMELLA, "view", "--tree", "--show", "intervals,instants", path]).stdout.decode().splitlines()
+    order = []
+    for line in shown[1:-1]:
+        where = line.split("  ")[1].split(" ")
+        where = (where[0], where[where.index("track") + 1] if "track" in where else "")
+        if not order or order[-1] != where:
+            order.append(where)
+    assert len(order) == len(set(order)) and sum(1 for where in order if where[1]) == 2, order
 
 
 def check_directory(directory, writer, readers):

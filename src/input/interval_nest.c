@@ -402,6 +402,11 @@ static int settle(struct interval_nest *nest, int64_t at_ns)
 {
     if (at_ns > nest->last_ns)
         nest->last_ns = at_ns;
+    return interval_nest_settle(nest, at_ns);
+}
+
+int interval_nest_settle(struct interval_nest *nest, int64_t at_ns)
+{
     return nest->pending.count && nest->pending.items[0].start_ns < at_ns ? place_pending(nest)
                                                                           : LAM_OK;
 }
@@ -540,11 +545,9 @@ void interval_nest_begin(struct interval_nest *nest, const struct profile_sink *
 int interval_nest_path_at(struct interval_nest *nest, int64_t at_ns, uint32_t *path)
 {
     *path = 0;
-    if (nest->pending.count && nest->pending.items[0].start_ns < at_ns) {
-        int rc = place_pending(nest);
-        if (rc < 0)
-            return rc;
-    }
+    int rc = interval_nest_settle(nest, at_ns);
+    if (rc < 0)
+        return rc;
     const struct nest_chain *chain = nest->chain_count ? &nest->chains.items[0] : NULL;
     for (size_t i = chain ? chain->items.count : 0; i-- > 0;)
         if (chain->items.items[i].end_ns > at_ns) { /* those inside have ended, and wait to be told */

@@ -121,6 +121,10 @@ int interval_nest_add_folded(struct interval_nest *nest, const struct profile_in
 /* An instant, an integer: pushed at its place. */
 int interval_nest_instant(struct interval_nest *nest, const struct profile_instant *in);
 
+/* Nothing more begins before at_ns: what was waiting for others with its own start is told, so that it comes before what other
+ * lanes tell next. */
+int interval_nest_settle(struct interval_nest *nest, int64_t at_ns);
+
 /* Calls that were not stored, and no interval around them is known: below a path. */
 int interval_nest_fold_at(struct interval_nest *nest, const struct profile_fold *in, uint32_t path);
 

@@ -288,7 +288,28 @@ static int on_interval(struct process_events *events, struct event_line *line,
     int rc = process_events_label(events, event->kind, event->id, &in.label);
     if (rc >= 0 && event->marks.count)
         rc = find_folds(events, line, event, &folds, &fold_count);
-    return rc < 0 ? rc : interval_nest_add_folded(&line->nest, &in, folds, fold_count);
+    if (rc >= 0)
+        rc = interval_nest_add_folded(&line->nest, &in, folds, fold_count);
+    if (rc < 0 || !events->is_merged || !line->nest.pending.count)
+        return rc;
+    return array_push(&events->unsettled, line);
+}
+
+/* Among lanes in the order of time, what began before at_ns is told before what comes then. A line that was given back
+ * meanwhile has nothing that waits, or something later. */
+static int settle_lines(struct process_events *events, int64_t at_ns)
+{
+    size_t kept = 0;
+    int rc = LAM_OK;
+    for (size_t i = 0; i < events->unsettled.count; i++) {
+        struct event_line *line = events->unsettled.items[i];
+        if (rc >= 0)
+            rc = interval_nest_settle(&line->nest, at_ns);
+        if (line->nest.pending.count)
+            events->unsettled.items[kept++] = line;
+    }
+    events->unsettled.count = kept;
+    return rc;
 }
 
 static int on_point(struct process_events *events, struct event_line *line, const struct event *event)
@@ -489,7 +510,9 @@ static int push_merged(struct process_events *events, struct lane_heap *heap)
         sift_down(heap, i);
     while (heap->count) {
         struct lane_read *read = heap->items[0];
-        int rc = handle(events, read);
+        int rc = settle_lines(events, process_events_ns(events, read->key));
+        if (rc >= 0)
+            rc = handle(events, read);
         if (rc >= 0)
             rc = advance(events, read);
         if (rc < 0)
@@ -571,7 +594,8 @@ int process_events_thread(struct process_events *events, uint32_t thread, uint32
 int process_events_push(struct process_events *events, struct stream_faults *faults)
 {
     int rc = push_tracks(events);
-    bool is_merged = events->index.has_tracks && events->file->header.measure == STREAM_MEASURE_TICKS;
+    bool is_merged = events->is_merged =
+        events->index.has_tracks && events->file->header.measure == STREAM_MEASURE_TICKS;
     if (is_merged && rc >= 0)
         rc = push_by_time(events);
     for (size_t i = 0; !is_merged && rc >= 0 && i < events->index.lanes.count; i++) {
@@ -595,6 +619,7 @@ void process_events_close(struct process_events *events)
     }
     array_free(&events->lines);
     array_free(&events->free_lines);
+    array_free(&events->unsettled);
     map_free(&events->thread_ids);
     map_free(&events->track_ids);
     map_free(&events->thread_lines);

@@ -54,7 +54,9 @@ struct process_events {
     struct event_args args;
     LAM_ARRAY(struct profile_text) texts;
     struct strbuf text;
-    bool uses_stints;
+    LAM_ARRAY(struct event_line *)
+    unsettled; /* what they were told last waits for others with its start */
+    bool uses_stints, is_merged;
 };
 
 /* Reads what must be known before threads are pushed. The file must stay open until close. LAM_OK or LAM_E_NOMEM. */

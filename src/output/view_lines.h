@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/json_write.h"
+#include "base/spool.h"
 #include "base/strbuf.h"
 #include "base/units.h"
 #include "output/write_view.h"
@@ -41,6 +42,15 @@ struct view_label {
     bool matches; /* the label that is wanted */
 };
 
+struct view_path {
+    uint32_t parent, label;
+};
+
+/* Of --tree: a thread or a track, whose lines stand together. */
+struct view_branch {
+    LAM_ARRAY(int64_t) ends; /* of the intervals under way, outermost first */
+};
+
 struct view {
     struct view_options options;
     struct byteout *out;
@@ -54,6 +64,11 @@ struct view {
     LAM_ARRAY(struct view_stack) stacks;
     LAM_ARRAY(struct view_thread) threads; /* of the process at hand */
     LAM_ARRAY(struct view_label) labels;   /* by id - 1 */
+    LAM_ARRAY(struct view_path) paths;     /* by id - 1 */
+    LAM_ARRAY(struct view_branch)
+    branches; /* of the process at hand: its threads, then its tracks; with a tree only */
+    struct spool *spool;  /* their lines; NULL: they need not be sorted, there are no tracks */
+    uint32_t first_track; /* of the process at hand; 0: it has none */
     uint32_t first_thread;
     uint32_t pid;
     bool process_is_shown;
@@ -81,5 +96,23 @@ int view_on_label(void *ctx, const struct profile_label *label);
 int view_on_interval(void *ctx, const struct profile_interval *interval);
 int view_on_instant(void *ctx, const struct profile_instant *instant);
 int view_on_fold(void *ctx, const struct profile_fold *fold);
+int view_on_path(void *ctx, const struct profile_path *path);
+
+/* ---- --tree (view_branches.c) ---- */
+
+/* How far an interval is indented, or an instant at a time. */
+uint32_t view_branch_enter(struct view *view, const struct profile_interval *in);
+uint32_t view_branch_depth(struct view *view, uint32_t thread, uint32_t track, int64_t at_ns);
+void view_branch_indent(struct view *view, uint32_t depth);
+
+/* As view_end(), for the line of a thread or a track. */
+int view_branch_end(struct view *view, uint32_t thread, uint32_t track);
+
+/* The process at hand has tracks. */
+int view_branches_begin(struct view *view, uint32_t track);
+
+/* Prints the lines that were kept, one thread after the other, then the tracks; forgets the process's. LAM_OK or a failure. */
+int view_branches_print(struct view *view);
+void view_branches_clear(struct view *view);
 
 #endif

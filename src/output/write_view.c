@@ -171,6 +171,7 @@ static int on_process(void *ctx, const struct profile_process *process)
         !wanted || is_number(wanted, process->pid) || view_contains(program, wanted);
     array_clear(&view->threads);
     arena_reset(&view->process_arena);
+    view_branches_clear(view);
     const struct profile_text *exe = process->exe.size ? &process->exe : &process->comm;
     view->exe = arena_strndup(&view->process_arena, exe->size ? exe->bytes : "", exe->size);
     if (!view->exe)
@@ -263,6 +264,9 @@ static void process_end_text(struct strbuf *line, const struct profile_process_e
 static int on_process_end(void *ctx, const struct profile_process_end *ended)
 {
     struct view *view = ctx;
+    int rc = view_branches_print(view);
+    if (rc < 0)
+        return rc;
     if (!view->process_is_shown || view->options.hides_processes || view->options.label)
         return LAM_OK;
     view_begin(view, "process_end");
@@ -511,6 +515,9 @@ static int on_thread_end(void *ctx, const struct profile_thread_end *ended)
 {
     struct view *view = ctx;
     const struct view_thread *thread = view_thread_of(view, ended->thread);
+    int rc = view_branches_print(view);
+    if (rc < 0)
+        return rc;
     if (!thread || !thread->is_shown || view->options.hides_threads || view->options.label ||
         !view_in_time(view, ended->end_ns, ended->end_ns))
         return LAM_OK;
@@ -703,6 +710,7 @@ static const struct profile_sink_ops view_ops = {
     .wait = on_wait,
     .track = view_on_track,
     .label = view_on_label,
+    .path = view_on_path,
     .interval = view_on_interval,
     .instant = view_on_instant,
     .fold = view_on_fold,
@@ -730,8 +738,9 @@ int write_view_open(struct view **view, const struct view_options *options, stru
 
 struct profile_sink write_view_sink(struct view *view)
 {
-    return (struct profile_sink){
-        .ctx = view, .ops = &view_ops, .wants = {.order = PROFILE_ORDER_START, .args = true}};
+    return (struct profile_sink){.ctx = view,
+                                 .ops = &view_ops,
+                                 .wants = {.order = PROFILE_ORDER_START, .args = true, .paths = true}};
 }
 
 uint64_t write_view_found(const struct view *view)
@@ -750,6 +759,9 @@ void write_view_close(struct view **view)
     array_free(&(*view)->stacks);
     array_free(&(*view)->threads);
     array_free(&(*view)->labels);
+    array_free(&(*view)->paths);
+    view_branches_clear(*view);
+    array_free(&(*view)->branches);
     arena_free(&(*view)->arena);
     arena_free(&(*view)->process_arena);
     strbuf_free(&(*view)->line);

@@ -3,6 +3,12 @@
 
 #include "output/view_lines.h"
 
+int view_on_path(void *ctx, const struct profile_path *path)
+{
+    struct view *view = ctx;
+    return array_push(&view->paths, ((struct view_path){path->parent, path->label}));
+}
+
 int view_on_label(void *ctx, const struct profile_label *label)
 {
     struct view *view = ctx;
@@ -117,14 +123,13 @@ static void interval_json(struct view *view, const struct profile_interval *in,
     put_args(view, in->args, in->argc);
 }
 
-static void interval_text(struct view *view, const struct profile_interval *in,
+static void interval_text(struct view *view, const struct profile_interval *in, uint32_t depth,
                           const struct view_thread *thread)
 {
     struct unit_text wall, active;
     uint64_t wall_ns = (uint64_t)in->end_ns - (uint64_t)in->start_ns;
     put_where(view, in->start_ns, in->track, thread);
-    if (view->options.is_tree)
-        strbuf_add_fill(&view->line, ' ', 2 * (size_t)(in->depth < 100 ? in->depth : 100));
+    view_branch_indent(view, depth);
     strbuf_addf(&view->line, "%s  ", view_duration(wall_ns, &wall));
     put_label(view, label_of(view, in->label));
     put_args(view, in->args, in->argc);
@@ -142,6 +147,7 @@ int view_on_interval(void *ctx, const struct profile_interval *in)
 {
     struct view *view = ctx;
     const struct view_thread *thread = view_thread_of(view, in->thread);
+    uint32_t depth = view_branch_enter(view, in);
     if (view->options.hides_intervals || !is_shown(view, thread, in->label) ||
         !view_in_time(view, in->start_ns, in->end_ns))
         return LAM_OK;
@@ -149,8 +155,8 @@ int view_on_interval(void *ctx, const struct profile_interval *in)
     if (view->options.is_json)
         interval_json(view, in, thread);
     else
-        interval_text(view, in, thread);
-    return view_end(view);
+        interval_text(view, in, depth, thread);
+    return view_branch_end(view, in->thread, in->track);
 }
 
 int view_on_instant(void *ctx, const struct profile_instant *in)
@@ -169,13 +175,54 @@ int view_on_instant(void *ctx, const struct profile_instant *in)
             json_member_u64(&view->json, "value", in->value);
     } else {
         put_where(view, in->at_ns, in->track, thread);
+        view_branch_indent(view, view_branch_depth(view, in->thread, in->track, in->at_ns));
         strbuf_add(&view->line, in->has_value ? "integer  " : "instant  ");
         put_label(view, label_of(view, in->label));
     }
     put_args(view, in->args, in->argc);
     if (in->has_value && !view->options.is_json)
         strbuf_addf(&view->line, " = %llu", (unsigned long long)in->value);
-    return view_end(view);
+    return view_branch_end(view, in->thread, in->track);
+}
+
+/* From the outermost to the fold's own. */
+static void json_path(struct view *view, uint32_t path)
+{
+    LAM_ARRAY(uint32_t) labels = {0};
+    for (uint32_t at = path; at; at = view->paths.items[at - 1].parent) {
+        if (array_push(&labels, view->paths.items[at - 1].label) < 0)
+            view->json.failed = LAM_E_NOMEM;
+    }
+    json_member_array(&view->json, "path");
+    for (size_t i = labels.count; i-- > 0;) {
+        const struct view_label *label = label_of(view, labels.items[i]);
+        json_put_str_n(&view->json, label->text, label->size);
+    }
+    json_put_end(&view->json);
+    array_free(&labels);
+}
+
+static uint32_t path_depth(const struct view *view, uint32_t path)
+{
+    uint32_t depth = 0;
+    for (uint32_t at = path; at; at = view->paths.items[at - 1].parent)
+        depth++;
+    return depth;
+}
+
+/* What the fold is inside of, innermost first, as a stack's frames. */
+static void put_path(struct view *view, uint32_t path)
+{
+    uint32_t at = path ? view->paths.items[path - 1].parent : 0, shown = 0;
+    for (; at; at = view->paths.items[at - 1].parent) {
+        const struct view_label *label = label_of(view, view->paths.items[at - 1].label);
+        if (view->options.depth && ++shown >= view->options.depth) {
+            strbuf_add(&view->line, " < …");
+            break;
+        }
+        strbuf_add(&view->line, " < ");
+        strbuf_add_printable(&view->line, label->text, label->size);
+    }
 }
 
 int view_on_fold(void *ctx, const struct profile_fold *in)
@@ -193,20 +240,27 @@ int view_on_fold(void *ctx, const struct profile_fold *in)
         json_member_u64(&view->json, "count", in->count);
         json_member_u64(&view->json, "total_ns", in->total_ns);
         json_member_u64(&view->json, "self_ns", in->self_ns);
+        json_path(view, in->path);
     } else {
         struct unit_text total, self;
         put_where(view, in->at_ns, in->track, thread);
+        view_branch_indent(view, in->path ? path_depth(view, in->path) - 1 : 0);
         strbuf_addf(&view->line, "%llu calls  ", (unsigned long long)in->count);
         put_label(view, label_of(view, in->label));
+        if (!view->options.is_tree) /* there the indentation says it */
+            put_path(view, in->path);
         strbuf_addf(&view->line, "  total %s  self %s", view_duration(in->total_ns, &total),
                     view_duration(in->self_ns, &self));
     }
-    return view_end(view);
+    return view_branch_end(view, in->thread, in->track);
 }
 
 int view_on_track(void *ctx, const struct profile_track *track)
 {
     struct view *view = ctx;
+    int rc = view_branches_begin(view, track->track);
+    if (rc < 0)
+        return rc;
     if (!view->process_is_shown || view->options.hides_threads || view->options.label ||
         view->options.thread || !view_in_time(view, track->start_ns, track->start_ns))
         return LAM_OK;
