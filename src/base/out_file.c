@@ -135,6 +135,35 @@ int out_file_open(struct out_file **file, const char *path, enum packing packing
     return LAM_OK;
 }
 
+/* Whether the resolved path is `inside`, or lies below it. */
+static bool is_within(const char *path, const char *inside)
+{
+    size_t size = strlen(inside);
+    return strncmp(path, inside, size) == 0 && (path[size] == '/' || path[size] == 0);
+}
+
+int out_file_spares(const char *path, const char *const *inputs, size_t count, struct lam_error *err)
+{
+    struct stat there;
+    if (strcmp(path, "-") == 0 || stat(path, &there) < 0 || !S_ISREG(there.st_mode))
+        return LAM_OK;
+    char *output = realpath(path, NULL);
+    int rc = output ? LAM_OK : lam_error_errno(err, errno, "%s: cannot be looked at", path);
+    for (size_t i = 0; i < count && rc == LAM_OK; i++) {
+        struct stat input;
+        char *resolved = realpath(inputs[i], NULL);
+        if (resolved && stat(resolved, &input) == 0 &&
+            (is_within(output, resolved) ||
+             (input.st_dev == there.st_dev && input.st_ino == there.st_ino)))
+            rc = lam_error_set(err, LAM_E_EXISTS,
+                               "%s: is part of what is read (%s); write to another file", path,
+                               inputs[i]);
+        free(resolved);
+    }
+    free(output);
+    return rc;
+}
+
 int out_file_open_nowhere(struct out_file **file, struct lam_error *err)
 {
     *file = make("-", false);

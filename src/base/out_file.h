@@ -14,6 +14,10 @@ struct out_file;
 int out_file_open(struct out_file **file, const char *path, enum packing packing, bool replaces,
                   struct lam_error *err);
 
+/* LAM_E_EXISTS when the file at `path` is one of the inputs, or lies in one of them: replacing it would destroy what is to be
+ * read. Fine when there is no such file yet. */
+int out_file_spares(const char *path, const char *const *inputs, size_t count, struct lam_error *err);
+
 /* Everything goes nowhere and is only counted. */
 int out_file_open_nowhere(struct out_file **file, struct lam_error *err);
 

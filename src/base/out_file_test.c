@@ -147,6 +147,24 @@ static void packs(void **state)
     gzclose(gzip);
 }
 
+static void never_writes_over_what_is_read(void **state)
+{
+    (void)state;
+    struct lam_error err = LAM_ERROR_INIT;
+    assert_int_equal(mkdir("recording", 0700), 0);
+    assert_int_equal(file_write_all("recording/part", "x", 1, &err), LAM_OK);
+    assert_int_equal(file_write_all("alone", "x", 1, &err), LAM_OK);
+    assert_int_equal(symlink("recording", "link"), 0);
+    assert_int_equal(link("alone", "other-name"), 0);
+    const char *const inputs[] = {"link", "alone", "not there"};
+    assert_int_equal(out_file_spares("recording/part", inputs, 3, &err), LAM_E_EXISTS);
+    assert_int_equal(out_file_spares("alone", inputs, 3, &err), LAM_E_EXISTS);
+    assert_int_equal(out_file_spares("other-name", inputs, 3, &err), LAM_E_EXISTS);
+    assert_int_equal(out_file_spares("recording/new", inputs, 3, &err), LAM_OK);
+    assert_int_equal(out_file_spares("recording/part", inputs + 1, 2, &err), LAM_OK);
+    assert_int_equal(out_file_spares("-", inputs, 3, &err), LAM_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +172,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(replaces_only_when_told, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(says_what_is_wrong, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(packs, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(never_writes_over_what_is_read, enter_place, leave_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

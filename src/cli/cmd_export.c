@@ -225,7 +225,9 @@ static int write_output(struct export_settings *set, struct lam_error *err)
     if (set->to->is_gzipped && packing == PACKING_NONE)
         packing = PACKING_GZIP;
     /* Before anything is read: a long read must not end in "exists". */
-    int rc = out_file_open(&file, set->output, packing, set->replaces, err);
+    int rc = out_file_spares(set->output, set->inputs, set->count, err);
+    if (rc == LAM_OK)
+        rc = out_file_open(&file, set->output, packing, set->replaces, err);
     if (rc == LAM_OK)
         rc = prepare(set, err);
     if (rc == LAM_OK && set->max_bytes && !set->to->adds_up)

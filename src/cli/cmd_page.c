@@ -107,6 +107,10 @@ int cmd_page(int argc, char **argv)
     int rc = options_parse(&spec, argc, argv, &operands, &err);
     if (rc == LAM_OK)
         rc = choose_inputs(&set, &operands, argc, argv, &err);
+    if (rc == LAM_OK)
+        rc = out_file_spares(set.output, operands.items, operands.count, &err);
+    if (rc == LAM_OK)
+        rc = out_file_spares(set.output, set.against.items, set.against.count, &err);
     if (rc != LAM_OK) {
         code = launcher_usage_end(&spec, rc, &err, EXIT_USAGE);
     } else if (write_page(&set, &err) < 0) {

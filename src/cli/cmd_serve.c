@@ -16,7 +16,9 @@
 #include "cli/serve_route.h"
 #include "input/input_kind.h"
 
-enum { CONNECTIONS_MAX = 32, IDLE_SECONDS = 60, INTERNAL_ERROR = 500, OK = 200 };
+/* Many and short-lived: anybody on this machine may open connections, and those that ask nothing must not keep out those that
+ * know the token. */
+enum { CONNECTIONS_MAX = 400, IDLE_SECONDS = 10, INTERNAL_ERROR = 500, OK = 200 };
 
 struct serving {
     struct serve_site site;
