@@ -12,21 +12,33 @@ const PARTS: [string, string][] = [
 export function about(model: Model): HTMLElement {
   const box = el("div", { class: "about" });
   const { header } = model.data;
-  box.append(coverageTable(model));
-  const unsampled = notSampled(model);
-  if (unsampled) box.append(unsampled);
-  box.append(el("h4", {}, "The recording"), facts(model.session, header.meanings?.["sessions"] ?? header.meanings?.["session"]));
-  box.append(el("h4", {}, "Coverage, each figure"), facts(model.coverage, header.meanings?.["coverage"]));
+  if (!model.isOfEvents) {
+    box.append(coverageTable(model));
+    const unsampled = notSampled(model);
+    if (unsampled) box.append(unsampled);
+  }
+  box.append(el("h4", {}, "The recording"), facts(sessionFacts(model), header.meanings?.["sessions"] ?? header.meanings?.["session"]));
+  if (!model.isOfEvents) box.append(el("h4", {}, "Coverage, each figure"), facts(model.coverage, header.meanings?.["coverage"]));
   for (const [key, title] of [["machine", "The machine"], ["cargo", "What cargo says"], ["replay", "The replayed schedule"]] as const) {
     const value = header[key];
-    if (typeof value === "object" && value !== null) box.append(el("h4", {}, title), facts(value as Record<string, Json>, header.meanings?.[key] ?? header.meanings?.[`${key}s`]));
+    if (model.isOfEvents && key === "replay") continue;
+    if (typeof value === "object" && value !== null && Object.values(value).some((v) => v !== null)) box.append(el("h4", {}, title), facts(value as Record<string, Json>, header.meanings?.[key] ?? header.meanings?.[`${key}s`]));
   }
   const rounding = [...(header.rounding ?? [])];
-  rounding.push("Where several spans share a pixel it has the colour of the phase that held most of its time; a pixel that is covered by less than half is paler.");
+  rounding.push(model.isOfEvents ? "Where several events share a pixel it has the colour of the kind that held most of its time; a pixel that is covered by less than half is paler."
+    : "Where several spans share a pixel it has the colour of the phase that held most of its time; a pixel that is covered by less than half is paler.");
   if (header.redacted) rounding.unshift("Arguments, paths and the host's name were left out.");
   box.append(el("h4", {}, "In this page"), el("ul", {}, ...rounding.map((line) => el("li", {}, visible(line)))));
   box.append(columns(model));
   return box;
+}
+
+// Of sampling and of builds there is nothing to say where neither was.
+const WATCHED = new Set(["complete", "engine", "rate_auto", "kernel_mode", "rustc_bootstrap", "units", "critical_path_s"]);
+
+function sessionFacts(model: Model): Record<string, Json> {
+  if (!model.isOfEvents) return model.session;
+  return Object.fromEntries(Object.entries(model.session).filter(([key]) => !WATCHED.has(key)));
 }
 
 // The parts into which the kernel's charge falls.

@@ -13,6 +13,7 @@ const numberOf = (value: unknown): number | null => (typeof value === "number" ?
 export function sentences(model: Model, graph: Graph): string[] {
   const { session, coverage } = model;
   const out: string[] = [];
+  if (model.isOfEvents) return ofEvents(model);
   const elapsed = numberOf(session["elapsed_s"]);
   const cpu = numberOf(coverage["process_cpu_s"]);
   const used = numberOf(session["cores_used"]);
@@ -32,6 +33,35 @@ export function sentences(model: Model, graph: Graph): string[] {
   const unsampled = unwatched(model);
   if (unsampled) out.push(unsampled);
   return out;
+}
+
+// What programs recorded of themselves: how much, for how long, and what of it is missing.
+function ofEvents(model: Model): string[] {
+  const value = model.data.header["intervals"];
+  const sums = (typeof value === "object" && value !== null ? value : {}) as Record<string, unknown>;
+  const name = visible(String(model.session["command"] ?? model.name));
+  const events = numberOf(sums["events"]);
+  if (events === null) return [`“${name}” recorded its own events.`];
+  const of = [plural(numberOf(sums["threads"]) ?? model.threads.count, "thread")];
+  const processes = numberOf(sums["processes"]) ?? 1;
+  if (processes > 1) of.push(`of ${plural(processes, "process", "processes")}`);
+  const span = eventSpan(model);
+  const out = [`“${name}” recorded ${plural(events, "event")} on ${of.join(" ")}${span === null ? "" : `, ${duration(span)} from the first to the last`}.`];
+  const overwritten = numberOf(sums["overwritten"]) ?? 0;
+  const lost = model.table("processes").numbers("lost").reduce((a, n) => a + (n || 0), 0);
+  if (lost > 0) out.push(`${plural(lost, "event")} could not be stored.`);
+  if (overwritten > 0) out.push(`${plural(overwritten, "older event was", "older events were")} overwritten by newer ones, as asked.`);
+  const open = numberOf(sums["open"]) ?? 0;
+  if (open > 0) out.push(`${plural(open, "event")} never ended.`);
+  return out;
+}
+
+function eventSpan(model: Model): number | null {
+  const table = model.table("activity_threads");
+  let [first, last] = [Infinity, -Infinity];
+  for (const start of table.numbers("start_s")) if (start < first) first = start;
+  for (const end of table.numbers("end_s")) if (end > last) last = end;
+  return last >= first ? last - first : null;
 }
 
 function gates(model: Model, graph: Graph): string[] {

@@ -53,7 +53,7 @@ export function movedRows(list: Json | undefined): Moved[] {
 const signed = (text: string, n: number | null): string => (n !== null && n > 0 ? `+${text}` : text);
 
 function table(rows: Moved[], repeated: boolean): HTMLTableElement {
-  const heads = [cell(""), figure("before"), figure("after"), figure("change"), figure("share"), ...(repeated ? [figure("within noise"), cell("verdict")] : [])];
+  const heads = [cell(""), figure("before"), figure("after"), figure("change"), figure("relative"), ...(repeated ? [figure("within noise"), cell("verdict")] : [])];
   const most = rows.reduce((a, r) => Math.max(a, Math.abs(r.change ?? 0)), 0);
   const made = plainTable(null, heads, rows.map((r): Cell[] => [
     cell(visible(r.name)), figure(r.show(r.before)), figure(r.show(r.after)), figure(signed(r.show(r.change), r.change)), figure(signed(percent(r.share), r.share)),

@@ -21,6 +21,20 @@ interface EventRow {
   top: number;
 }
 
+// What does not nest (detached events, tracks) lies below what it would hide.
+function linesOf(thread: Float64Array, depth: Float64Array, start: Float64Array, length: Float64Array): Float64Array {
+  const lines = new Float64Array(depth.length);
+  let ends: number[] = []; // of each line of the thread
+  for (let i = 0; i < depth.length; i++) {
+    if (i > 0 && thread[i] !== thread[i - 1]) ends = [];
+    let line = depth[i];
+    while ((ends[line] ?? -Infinity) > start[i] + 1e-9) line++;
+    ends[line] = start[i] + length[i];
+    lines[i] = line;
+  }
+  return lines;
+}
+
 export class Events extends TimeChart {
   readonly said = el("p", { class: "scope" });
   private readonly shownTime: TimeAxis;
@@ -36,9 +50,9 @@ export class Events extends TimeChart {
     super("Events of each thread over time. Keys: w and s zoom, a and d move, f fits.", null, () => Math.min(innerHeight * 0.6, 1000), "events");
     const table = model.table("events");
     const thread = table.numbers("thread");
-    const depth = table.numbers("depth");
     const start = table.numbers("start");
     const length = table.numbers("length");
+    const depth = linesOf(thread, table.numbers("depth"), start, length);
     const order = Array.from({ length: table.rows }, (_, i) => i).sort((a, b) => thread[a] - thread[b] || depth[a] - depth[b] || start[a] - start[b] || a - b);
     const label = table.numbers("label");
     this.label = Float64Array.from(order, (i) => label[i]);

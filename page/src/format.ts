@@ -4,7 +4,7 @@ import type { Json } from "./decode";
 export const DASH = "–";
 
 export function digits(n: number, places: number): string {
-  return n.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places, useGrouping: true }).replace(/,/g, " ");
+  return n.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places, useGrouping: true }).replace(/,/g, " ").replace("-", "−");
 }
 
 export const count = (n: number): string => digits(Math.round(n), 0);
@@ -40,7 +40,7 @@ export function bytes(n: number | null): string {
   if (n === null || Number.isNaN(n)) return DASH;
   const names = ["B", "KB", "MB", "GB", "TB"];
   let k = 0;
-  while (n >= 999.5 && k < names.length - 1) {
+  while (Math.abs(n) >= 999.5 && k < names.length - 1) {
     n /= 1000;
     k++;
   }

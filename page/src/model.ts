@@ -78,6 +78,11 @@ export class Model {
     return this.data.header.coverage ?? {};
   }
 
+  // Of programs that record their own events, and nothing else: there was nobody who could have sampled them or accounted for them.
+  get isOfEvents(): boolean {
+    return (this.data.has("activities") || this.data.has("events")) && !this.coverage["samples"] && typeof this.coverage["process_cpu_s"] !== "number";
+  }
+
   get name(): string {
     return this.data.header.name ?? "recording";
   }

@@ -54,13 +54,16 @@ export class Page {
     const keys = new Keys(state, search, () => this.axisInUse());
     this.answerSection();
     if (models.length > 1 || comparison !== null) this.compareSection(comparison, keys);
-    if (model.units.some((u) => u.row >= 0)) this.buildSection(keys);
-    if (model.spans.start.length > 0 || model.threads.count > 0) this.insideSection(keys);
+    // One compiler's profile of itself is no build.
+    const hasBuild = model.unitTable.rows > (model.isOfEvents ? 1 : 0);
+    if (hasBuild) this.buildSection(keys);
+    if (model.isOfEvents) this.activitiesSection(keys);
+    if (model.spans.start.length > 0) this.insideSection(keys);
     if (model.data.has("phases")) this.phasesSection();
-    if (model.unitTable.rows > 0) this.unitsSection();
+    if (hasBuild) this.unitsSection();
     if (model.data.has("stacks_whole")) this.flameSection();
-    if (model.data.has("activities") || model.data.has("events")) this.activitiesSection(keys);
-    if (model.unitTable.rows > 0) this.shelfSection();
+    if (!model.isOfEvents && (model.data.has("activities") || model.data.has("events"))) this.activitiesSection(keys);
+    if (hasBuild && !model.isOfEvents) this.shelfSection();
     this.section("about", "About these figures", about(model));
     for (const refresh of this.refreshers) refresh(null);
     state.listen((changed) => this.changed(changed));
@@ -144,6 +147,7 @@ export class Page {
     const { model, state } = this;
     const search = el("input", { type: "search", class: "find", placeholder: "find a unit  /", "aria-label": "Find a unit", list: "unit-names" });
     search.value = state.view.find;
+    search.hidden = model.unitTable.rows === 0;
     const names = el("datalist", { id: "unit-names" });
     for (const unit of model.units.slice(0, 2000)) if (unit.row >= 0) names.append(el("option", { value: visible(unit.name) }));
     const find = (): void => {
@@ -257,7 +261,8 @@ export class Page {
       said.textContent = `${plural(shown.allRows, "thread")}, ${count(shown.rows)} of them in view with ${plural(shown.spans, "span")}. ${merged} ${coverageLine(model)}`;
     };
     const table = foldedTable("Table of threads", () => threadTable(model, state.view));
-    this.section("inside", "Inside the compiler", el("div", { class: "tools" }, time, order, rows, this.axisTools(() => this.axisInUse())), new Legend(model, state).root, said, inside.scroller,
+    const title = model.unitTable.rows > 0 ? "Inside the compiler" : "Threads over time";
+    this.section("inside", title, el("div", { class: "tools" }, time, order, rows, this.axisTools(() => this.axisInUse())), new Legend(model, state).root, said, inside.scroller,
       el("p", { class: "note" }, "A row is a thread, a band a stretch of samples in one phase. Drag or A and D to move, Ctrl and wheel or W and S to zoom, F to fit, Shift and drag to select a stretch of time, click a name to select its unit."),
       table);
     this.on(["units", "rows", "order"], () => {

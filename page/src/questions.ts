@@ -185,8 +185,8 @@ function memory(model: Model, view: View): Reply {
   const of = (u: number): number => table.number("max_rss_bytes", model.units[u].row) ?? 0;
   units.sort((a, b) => of(b) - of(a));
   return {
-    words: `${visible(model.units[units[0]].name)} had the highest peak: ${bytes(of(units[0]))}.`,
-    heads: [cell("unit"), figure("peak memory"), figure("wall s")],
+    words: `${visible(model.units[units[0]].name)} had the highest peak: ${bytes(of(units[0]))} resident.`,
+    heads: [cell("unit"), figure("peak resident memory"), figure("wall s")],
     rows: units.slice(0, SHOWN).map((u) => [cell(visible(model.units[u].name)), figure(bytes(of(u))), figure(seconds(model.units[u].end - model.units[u].start, 3))]),
     units: units.slice(0, SHOWN).map((u) => model.units[u].row),
   };

@@ -110,7 +110,7 @@ export function describeSelection(model: Model, view: View): string {
     parts.push(`thread ${model.threadTitle(view.thread)} of ${model.units[model.threads.unit[view.thread]]?.name ?? "a process"}`);
   } else if (view.units.length === 1) parts.push(model.unitTable.text("unit", view.units[0]) ?? "one unit");
   else if (view.units.length > 1) parts.push(`${view.units.length} units`);
-  else parts.push("the whole build");
+  else parts.push(model.unitTable.rows > 0 ? "the whole build" : "the whole run");
   if (view.range) parts.push(`from ${view.range[0].toFixed(3)} s to ${view.range[1].toFixed(3)} s`);
   return parts.join(", ");
 }

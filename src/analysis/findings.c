@@ -310,6 +310,26 @@ static int find_nameless(struct draft *draft)
                      unit_percent(share).text));
 }
 
+/* Whose the busy cores were, in tenths of a core that add up. */
+static const char *busy_text(struct report *report, double busy, double sampled, double used)
+{
+    double all = round(busy * 10), ours = fmin(round(sampled * 10), all),
+           silent = fmin(fmax(round(used * 10) - ours, 0), all - ours), others = all - ours - silent;
+    struct strbuf text = {0};
+    strbuf_addf(
+        &text, "%.1f of the machine's %u cores were busy on average: %.1f in samples of the command",
+        all / 10, report->session.cores, ours / 10);
+    if (silent > 0)
+        strbuf_addf(&text, ", %.1f in processes of it without samples", silent / 10);
+    if (others > 0)
+        strbuf_addf(&text, ", %.1f in other programs, or in descendants that nobody saw",
+                    others / 10);
+    strbuf_add_char(&text, '.');
+    const char *kept = strbuf_ok(&text) ? arena_strdup(&report->arena, strbuf_text(&text)) : NULL;
+    strbuf_free(&text);
+    return kept;
+}
+
 /* The kernel's count of busy processors is independent of ours. */
 static int find_busy(struct draft *draft)
 {
@@ -333,18 +353,7 @@ static int find_busy(struct draft *draft)
                          "its clocks is wrong, and so may be the times in here.",
                          ours.text, all.text));
     }
-    double others = busy - used, unsampled = used - sampled;
-    bool are_others = !(unsampled > others);
-    return finding_add(
-        draft, finding,
-        arena_printf(
-            &report->arena,
-            "The machine had %s busy cores of %.0f, the samples stand for %s: %s had %s of "
-            "the rest.",
-            all.text, cores, ours.text,
-            are_others ? "other programs, or descendants that nobody saw,"
-                       : "processes of the command without samples",
-            unit_cores(are_others ? others : unsampled).text));
+    return finding_add(draft, finding, busy_text(report, busy, sampled, used));
 }
 
 static int find_unknown(struct draft *draft)

@@ -156,11 +156,29 @@ static int read_readings(struct report *report, const struct session_json *sessi
     return LAM_OK;
 }
 
+/* Between two looks a process may have come and gone: what the looks met is then no peak. The kernel's own figure of one process
+ * tells, where that is well above what all were seen to have. (It may be a little above at any rate: a process begins with that
+ * of the program which started it, the launcher too.) */
+static bool has_missed_peak(const struct report *report, uint64_t rss_bytes)
+{
+    const uint64_t slack_bytes = 16 << 20;
+    array_each(&report->processes, process)
+    {
+        if (process->has_usage && process->usage.max_rss_bytes != PROFILE_UNKNOWN &&
+            process->usage.max_rss_bytes / 2 > rss_bytes &&
+            process->usage.max_rss_bytes - rss_bytes > slack_bytes)
+            return true;
+    }
+    return false;
+}
+
 static int read_peak(struct report *report, const struct session_json *session,
                      const struct pid_index *index)
 {
     const struct session_memory_peak *from = &session->memory_peak;
     struct report_memory_peak *peak = &report->memory_peak;
+    if (has_missed_peak(report, from->rss_bytes))
+        return LAM_OK;
     peak->t_ns = from->t_ns;
     peak->rss_bytes = from->rss_bytes;
     peak->anon_bytes = from->anon_bytes;

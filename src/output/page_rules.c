@@ -176,10 +176,14 @@ void page_describe_rules(const struct page_columns *data, uint64_t quantum_ns,
                          struct json_writer *json)
 {
     json_member_array(json, "rounding");
-    put_sentence(json,
-                 "Times of spans, threads, waits and of a unit's phases are rounded to %llu "
-                 "microseconds, those of processes to one; sums hold.",
-                 (unsigned long long)(quantum_ns / MICROSECOND_NS));
+    if (quantum_ns == MICROSECOND_NS)
+        put_sentence(json, "Times of spans, threads, waits, processes and of a unit's phases are "
+                           "rounded to a microsecond; sums hold.");
+    else
+        put_sentence(json,
+                     "Times of spans, threads, waits and of a unit's phases are rounded to %llu "
+                     "microseconds, those of processes to one; sums hold.",
+                     (unsigned long long)(quantum_ns / MICROSECOND_NS));
     for (const struct page_table *table = data->tables; table; table = table->next) {
         if (table->merged > 1)
             put_sentence(json, "A point of the %s is the mean of %zu that were recorded.",

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/units.h"
+
 /* measureme's command lines end with a blank. */
 static size_t length_without_blanks(const char *text)
 {
@@ -36,4 +38,12 @@ void report_rate_text(const struct report *report, struct strbuf *text)
     }
     strbuf_addf(text, "%s%u Hz, %s, %s kernel", session->rate_auto ? "up to " : "", session->rate_hz,
                 report_engine_name(session->engine), session->kernel_mode ? "with" : "without");
+}
+
+void report_memory_text(const struct report *report, struct strbuf *text)
+{
+    const struct report_memory_peak *peak = &report->memory_peak;
+    strbuf_addf(text, "%s private", unit_bytes((double)peak->anon_bytes).text);
+    if (peak->rss_bytes != PROFILE_UNKNOWN)
+        strbuf_addf(text, ", %s resident", unit_bytes((double)peak->rss_bytes).text);
 }

@@ -8,16 +8,16 @@
 #include "base/file.h"
 #include "base/units.h"
 
-enum { NAMES_SHOWN = 4, REASONS_SHOWN = 8, UNSEEN_SHOWN = 8 };
+enum { NAMES_SHOWN = 5, REASONS_SHOWN = 8, UNSEEN_SHOWN = 8 };
 
 /* ---- why ---- */
 
 struct why_row { /* units with the same reason */
     enum cargo_status status;
-    const char *reason; /* NULL */
-    bool by_dependency;
+    const char *reason;              /* NULL */
+    bool by_dependency, has_several; /* of them */
     size_t count;
-    struct strbuf names;
+    struct strbuf names, after; /* the latter with what was built before each */
 };
 struct why_rows LAM_ARRAY_BODY(struct why_row);
 
@@ -46,9 +46,14 @@ static int add_unit(struct why_rows *rows, const struct report_unit *unit)
         found->status = unit->status;
         found->reason = unit->reason;
         found->by_dependency = unit->reason_dep != NULL;
+    } else if (found->by_dependency && strcmp(found->reason, unit->reason) != 0)
+        found->has_several = true;
+    if (found->count < NAMES_SHOWN) {
+        const char *before = found->count ? ", " : "";
+        strbuf_addf(&found->names, "%s%s", before, unit->title);
+        if (found->by_dependency)
+            strbuf_addf(&found->after, "%s%s after %s", before, unit->title, unit->reason_dep);
     }
-    if (found->count < NAMES_SHOWN)
-        strbuf_addf(&found->names, "%s%s", found->count ? ", " : "", unit->title);
     found->count++;
     return LAM_OK;
 }
@@ -67,12 +72,12 @@ static int compare_rows(const void *a, const void *b)
     return (left->count < right->count) - (left->count > right->count);
 }
 
-static int find_why(const struct report *report, struct why_rows *rows)
+static int find_why(const struct report *report, const char *wanted, struct why_rows *rows)
 {
     array_each(&report->units, unit)
     {
         bool was_built = unit->status == CARGO_STATUS_NEW || unit->status == CARGO_STATUS_DIRTY;
-        if (was_built && add_unit(rows, unit) < 0)
+        if (was_built && report_unit_matches(unit, wanted) && add_unit(rows, unit) < 0)
             return LAM_E_NOMEM;
     }
     array_sort(rows, compare_rows);
@@ -81,13 +86,17 @@ static int find_why(const struct report *report, struct why_rows *rows)
 
 static void free_why(struct why_rows *rows)
 {
-    array_each(rows, row) strbuf_free(&row->names);
+    array_each(rows, row)
+    {
+        strbuf_free(&row->names);
+        strbuf_free(&row->after);
+    }
     array_free(rows);
 }
 
 static void reason_cell(struct table *table, const struct why_row *row)
 {
-    if (row->by_dependency)
+    if (row->has_several)
         table_cell(table, "a dependency was built");
     else if (row->status == CARGO_STATUS_NEW && row->reason)
         table_cellf(table, "not with these settings before: %s", row->reason);
@@ -95,6 +104,15 @@ static void reason_cell(struct table *table, const struct why_row *row)
         table_cell(table, "not built here before");
     else
         table_cell(table, row->reason ? row->reason : "not known");
+}
+
+static void names_cell(struct table *table, const struct why_row *row)
+{
+    const char *names = strbuf_text(row->has_several ? &row->after : &row->names);
+    if (row->count > NAMES_SHOWN)
+        table_cellf(table, "%s and %s more", names, unit_count(row->count - NAMES_SHOWN).text);
+    else
+        table_cell(table, names);
 }
 
 static int why_table(const struct why_rows *rows, const struct term *term, struct strbuf *out)
@@ -107,7 +125,7 @@ static int why_table(const struct why_rows *rows, const struct term *term, struc
         const struct why_row *row = &rows->items[i];
         reason_cell(&table, row);
         table_cellf(&table, "%s unit%s", unit_count(row->count).text, unit_plural(row->count));
-        table_cellf(&table, "%s%s", strbuf_text(&row->names), row->count > NAMES_SHOWN ? ", …" : "");
+        names_cell(&table, row);
     }
     int rc = table_print(&table, term, out);
     if (rows->count > REASONS_SHOWN)
@@ -206,15 +224,15 @@ int write_cargo_text(const struct report *report, const struct report_view *view
                      const struct term *term, struct strbuf *out)
 {
     struct why_rows rows = {0};
-    if (view->unit || !view->by_unit)
+    if (!view->by_unit)
         return LAM_OK;
-    int rc = find_why(report, &rows);
+    int rc = find_why(report, view->unit, &rows);
     if (rc == LAM_OK && rows.count > 0) {
         heading(term, out, "Why it was built");
         rc = why_table(&rows, term, out);
     }
     free_why(&rows);
-    if (rc < 0 || (!report->cargo && !report->cargo_note))
+    if (rc < 0 || view->unit || (!report->cargo && !report->cargo_note))
         return rc;
     heading(term, out, "What cargo says");
     if (report->cargo_note)

@@ -131,7 +131,8 @@ void write_graph_json(struct json_writer *json, const struct report *report,
 
 static const char *need_text(enum build_need need)
 {
-    static const char *const texts[BUILD_NEEDS] = {"metadata", "end of all below", "end", "end"};
+    static const char *const texts[BUILD_NEEDS] = {"its metadata", "it and all below it, whole",
+                                                   "its end", "its end"};
     return texts[need];
 }
 
@@ -144,7 +145,7 @@ static int step_table(const struct report *report, const struct term *term, stru
     table_column(&table, "took", TABLE_RIGHT, 0);
     table_column(&table, "of its", TABLE_RIGHT, 0);
     table_column(&table, "waited", TABLE_RIGHT, 0);
-    table_column(&table, "up to", TABLE_LEFT, 0);
+    table_column(&table, "the next one needed", TABLE_LEFT, 0);
     for (size_t i = 0; i < graph->path.count; i++) {
         const struct build_step *step = &graph->path.items[i];
         const struct build_node *node = &graph->nodes.items[step->unit];
@@ -153,7 +154,7 @@ static int step_table(const struct report *report, const struct term *term, stru
         table_cell(&table, unit_seconds(seconds_of(step->end_ns - step->start_ns)).text);
         table_cell(&table, unit_seconds(seconds_of(node->end_ns - node->start_ns)).text);
         table_cell(&table, step->waited_ns > 0 ? unit_seconds(seconds_of(step->waited_ns)).text : "");
-        table_cell(&table, need_text(step->need));
+        table_cell(&table, i + 1 < graph->path.count ? need_text(step->need) : "");
     }
     int rc = term ? table_print(&table, term, out) : table_print_markdown(&table, out);
     table_free(&table);

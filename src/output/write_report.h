@@ -24,5 +24,7 @@ int report_command_text(const struct report *report,
                         struct strbuf *text); /* the command line, printable */
 void report_rate_text(const struct report *report,
                       struct strbuf *text); /* "999 Hz, sigtrap, with kernel" */
+void report_memory_text(const struct report *report,
+                        struct strbuf *text); /* the peak of all: "50 MB private, 296 MB resident" */
 
 #endif

@@ -79,9 +79,10 @@ static void put_session(struct json_writer *json, const struct report *report)
     json_member_str(json, "host", session->host);
     json_member_bool(json, "complete", session->complete);
     put_exit_code(json, session->exit_code);
+    bool was_watched = !report_is_of_events(report);
     put_count(json, "cores", session->cores ? session->cores : PROFILE_UNKNOWN);
     json_member_str(json, "engine", report_engine_name(session->engine));
-    json_member_u64(json, "rate_hz", session->rate_hz);
+    put_count(json, "rate_hz", was_watched ? session->rate_hz : PROFILE_UNKNOWN);
     json_member_bool(json, "rate_auto", session->rate_auto);
     json_member_bool(json, "kernel_mode", session->kernel_mode != 0);
     bool is_asked = session->self_profile != NULL;
@@ -93,12 +94,11 @@ static void put_session(struct json_writer *json, const struct report *report)
     json_member_u64(json, "processes", report->processes.count);
     json_member_u64(json, "threads", report->threads.count);
     put_seconds(json, "cores_used", report->cores_used);
-    bool was_seen = !report_is_of_events(report);
-    put_count(json, "peak_threads", was_seen ? report->peak_threads : PROFILE_UNKNOWN);
-    put_ns(json, "serial_tail_s", was_seen ? report->tail_ns : PROFILE_UNKNOWN);
+    put_count(json, "peak_threads", was_watched ? report->peak_threads : PROFILE_UNKNOWN);
+    put_ns(json, "serial_tail_s", was_watched ? report->tail_ns : PROFILE_UNKNOWN);
     put_ns(json, "critical_path_s",
            report->graph.path.count ? (uint64_t)report->graph.critical_path_ns : PROFILE_UNKNOWN);
-    put_ns(json, "handler_s", report->handler_ns);
+    put_ns(json, "handler_s", was_watched ? report->handler_ns : PROFILE_UNKNOWN);
     put_seconds(json, "cpu_busy_mean", report->cpu_busy_mean);
     put_seconds(json, "loadavg_mean", report->loadavg_mean);
     json_put_end(json);

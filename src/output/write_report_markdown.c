@@ -43,8 +43,11 @@ static int write_facts(const struct report *report, struct strbuf *out)
     }
     if (!isnan(report->cpu_busy_mean))
         fact(&table, "machine busy", unit_cores(report->cpu_busy_mean).text);
-    if (report->memory_peak.anon_bytes != PROFILE_UNKNOWN)
-        fact(&table, "memory peak", unit_bytes((double)report->memory_peak.anon_bytes).text);
+    if (report->memory_peak.anon_bytes != PROFILE_UNKNOWN) {
+        strbuf_clear(&text);
+        report_memory_text(report, &text);
+        fact(&table, "memory peak", strbuf_text(&text));
+    }
     fact(&table, "coverage", unit_percent(cov->ratio).text);
     strbuf_clear(&text);
     strbuf_addf(&text, "%s of %s", unit_seconds(report_seconds(cov->sampled_span_ns)).text,

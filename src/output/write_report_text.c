@@ -129,9 +129,11 @@ static void write_time_facts(struct writer *w)
     }
     if (!isnan(report->cpu_busy_mean))
         fact(&facts, "machine busy", STYLE_PLAIN, unit_cores(report->cpu_busy_mean).text);
-    if (report->memory_peak.anon_bytes != PROFILE_UNKNOWN)
-        fact(&facts, "memory peak", STYLE_PLAIN,
-             unit_bytes((double)report->memory_peak.anon_bytes).text);
+    if (report->memory_peak.anon_bytes != PROFILE_UNKNOWN) {
+        report_memory_text(report, &text);
+        fact(&facts, "memory peak", STYLE_PLAIN, strbuf_text(&text));
+        strbuf_clear(&text);
+    }
     strbuf_addf(&text, "%d", session->exit_code);
     if (session->exit_code > 0 || (session->exit_code < 0 && has_account))
         fact(&facts, "exit code", STYLE_RED, session->exit_code < 0 ? "unknown" : strbuf_text(&text));

@@ -527,7 +527,8 @@ static const struct schema_column memory_holder_columns[] = {
 };
 
 static const struct schema_column memory_peak_columns[] = {
-    SECONDS(JSON, 2, "t_s", "of the poll that met most; null: no poll, or one that did not look"),
+    SECONDS(JSON, 2, "t_s",
+            "of the poll that met most; null: no poll, or none near the peak of a short run"),
     BYTES(JSON, 2, "rss_bytes", "resident, all processes"),
     BYTES(JSON, 2, "anon_bytes", "of it, what belongs to no file and is not shared"),
     ROWS(JSON, 2, "holders", "memory_holders", "the processes that lived then, largest first"),

@@ -395,6 +395,29 @@ const compare = {
 };
 
 const activities = {
+  // What programs recorded of themselves is no build that lacks something.
+  async no_alarm_and_no_empty_section({ open, section, assert, facts }) {
+    const page = await open();
+    const said = await text(page, "#answer");
+    assert.ok(said.includes(`${facts.intervals.events} events on ${facts.intervals.threads} threads`), said);
+    for (const alarm of ["did not see the end", "not measured", "not watched"]) assert.ok(!said.includes(alarm), said);
+    const titles = await page.evaluate(() => [...document.querySelectorAll("main h2")].map((h) => h.textContent));
+    assert.deepEqual(titles.slice(1), ["Activities", "About these figures"]);
+    const told = await text(page, "#about");
+    for (const absent of ["0 Hz", "not known", "serial tail", "cores"]) assert.ok(!told.includes(absent), `${absent} in ${told}`);
+    await section(page, "activities");
+    const colors = await page.evaluate(() => {
+      const canvas = document.querySelector("#activities canvas");
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      const counts = new Map();
+      for (let i = 0; i < data.length; i += 4) {
+        const key = data[i] | (data[i + 1] << 8) | (data[i + 2] << 16);
+        counts.set(key, (counts.get(key) ?? 0) + 1);
+      }
+      return [...counts.values()].filter((n) => n > 500).length;
+    });
+    assert.ok(colors >= 2, "intervals are drawn");
+  },
   async sums_and_events({ open, section, assert, facts }) {
     const page = await open();
     await section(page, "activities");
