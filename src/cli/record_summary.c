@@ -122,11 +122,13 @@ static void add_samples(struct strbuf *text, const struct record_summary *summar
                         unit_percent((double)summary->late_ns / charged).text);
     }
     if (summary->lost_records)
-        strbuf_addf(text, ", %s records lost", unit_count(summary->lost_records).text);
+        strbuf_addf(text, ", %s record%s lost", unit_count(summary->lost_records).text,
+                    unit_plural(summary->lost_records));
     else if (summary->samples)
         strbuf_add(text, ", none lost");
     if (summary->damaged_streams)
-        strbuf_addf(text, ", %s streams damaged", unit_count(summary->damaged_streams).text);
+        strbuf_addf(text, ", %s stream%s damaged", unit_count(summary->damaged_streams).text,
+                    unit_plural(summary->damaged_streams));
 }
 
 static void add_processes(struct strbuf *text, const struct record_summary *summary)
@@ -157,11 +159,11 @@ static void say_profiles(const struct record_summary *summary, const struct prof
 {
     const double event_s = 0.3e-6;
     struct strbuf text = {0};
-    strbuf_addf(&text, "%s self-profiles, %s", unit_count(profiles->files.count).text,
-                unit_bytes((double)profiles->bytes).text);
+    strbuf_addf(&text, "%s self-profile%s, %s", unit_count(profiles->files.count).text,
+                unit_plural(profiles->files.count), unit_bytes((double)profiles->bytes).text);
     if (summary->is_read && summary->profile_events)
-        strbuf_addf(&text, ", %s events, which took about %s of CPU time",
-                    unit_count(summary->profile_events).text,
+        strbuf_addf(&text, ", %s event%s, which took about %s of CPU time",
+                    unit_count(summary->profile_events).text, unit_plural(summary->profile_events),
                     unit_seconds((double)summary->profile_events * event_s).text);
     if (summary->is_read && summary->profiles < profiles->files.count)
         strbuf_addf(&text, "; %s cannot be read, or are of no process here",

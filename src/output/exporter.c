@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "output/write_chrome.h"
 #include "output/write_firefox.h"
 #include "output/write_flamegraph.h"
@@ -98,19 +99,20 @@ void export_note_losses(const struct export_options *options, const struct profi
     uint64_t broken = ended->damaged_streams + ended->unreadable_streams;
     uint64_t files = ended->streams + ended->unreadable_streams;
     if (broken)
-        export_note(options, "%llu of %llu files could not be read whole: %s",
-                    (unsigned long long)broken, (unsigned long long)files, ended->first_damage);
+        export_note(options, "%llu of %llu file%s could not be read whole: %s",
+                    (unsigned long long)broken, (unsigned long long)files, unit_plural(files),
+                    ended->first_damage);
     if (ended->lost_records)
-        export_note(options, "%llu records were lost when they were recorded",
-                    (unsigned long long)ended->lost_records);
+        export_note(options, "%llu record%s lost while recording",
+                    (unsigned long long)ended->lost_records, unit_plural(ended->lost_records));
     if (ended->overwritten_pages)
         export_note(options,
                     "%llu pages of events were overwritten (mode=flight): only the newest events "
                     "are in here",
                     (unsigned long long)ended->overwritten_pages);
     if (ended->untold_calls)
-        export_note(options, "%llu calls found no room in a full tree of calls",
-                    (unsigned long long)ended->untold_calls);
+        export_note(options, "%llu call%s found no room in a full tree of calls",
+                    (unsigned long long)ended->untold_calls, unit_plural(ended->untold_calls));
     if (ended->backward_intervals)
         export_note(options,
                     "%llu intervals were stored with an end before their start: they are empty",

@@ -129,8 +129,9 @@ static int why_table(const struct why_rows *rows, const struct term *term, struc
     }
     int rc = table_print(&table, term, out);
     if (rows->count > REASONS_SHOWN)
-        strbuf_addf(out, "  and %s more reasons (--format json has them)\n",
-                    unit_count(rows->count - REASONS_SHOWN).text);
+        strbuf_addf(out, "  and %s more reason%s (--format json has them)\n",
+                    unit_count(rows->count - REASONS_SHOWN).text,
+                    unit_plural(rows->count - REASONS_SHOWN));
     table_free(&table);
     return rc;
 }

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
+#include "base/units.h"
 #include "output/export_rows.h"
 #include "output/export_tables.h"
 #include "output/time_text.h"
@@ -638,10 +639,9 @@ int write_chrome_finish(void *state, struct lam_error *err)
             "perfetto, speedscope and flamegraph show them",
             (unsigned long long)chrome->samples_left_out);
     if (chrome->folds)
-        export_note(
-            &chrome->options,
-            "%llu calls were counted and not stored one by one: each sum of them is an instant",
-            (unsigned long long)chrome->folds);
+        export_note(&chrome->options,
+                    "%llu call%s counted and not stored one by one: each sum of them is an instant",
+                    (unsigned long long)chrome->folds, unit_plural(chrome->folds));
     if (chrome->measure > PROFILE_MEASURE_CPU_TIME)
         export_note(&chrome->options,
                     "what viewers show as time are %s: one of them is shown as 1 ns",

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/spool.h"
 #include "base/strbuf.h"
+#include "base/units.h"
 #include "output/export_rows.h"
 #include "output/export_tables.h"
 #include "output/firefox_tables.h"
@@ -818,8 +819,8 @@ int write_firefox_finish(void *state, struct lam_error *err)
         return lam_error_set(err, rc, "firefox: %s", lam_code_text(rc));
     if (firefox->folds)
         export_note(
-            &firefox->options, "%llu calls were counted and not stored one by one: each sum of them is a marker at a point",
-            (unsigned long long)firefox->folds);
+            &firefox->options, "%llu call%s counted and not stored one by one: each sum of them is a marker at a point",
+            (unsigned long long)firefox->folds, unit_plural(firefox->folds));
     if (firefox->measure > PROFILE_MEASURE_CPU_TIME)
         export_note(&firefox->options,
                     "what viewers show as time are %s: one of them is shown as 1 ns",

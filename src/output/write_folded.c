@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/strbuf.h"
+#include "base/units.h"
 #include "output/safe_text.h"
 #include "output/stack_tree.h"
 
@@ -189,8 +190,9 @@ int write_folded_finish(void *state, struct lam_error *err)
                     (unsigned long long)folded->merged_stacks, (unsigned long long)folded->min_value,
                     100.0 * (double)folded->merged_value / (double)folded->tree.nodes.items[0].total);
     if (folded->deep_stacks)
-        export_note(&folded->options, "%llu stacks of more than %d names are merged into \"%s\"",
-                    (unsigned long long)folded->deep_stacks, FOLDED_DEPTH_MAX, deeper);
+        export_note(&folded->options, "%llu stack%s of more than %d names merged into \"%s\"",
+                    (unsigned long long)folded->deep_stacks, unit_plural(folded->deep_stacks),
+                    FOLDED_DEPTH_MAX, deeper);
     return LAM_OK;
 }
 

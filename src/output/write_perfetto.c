@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/protobuf.h"
+#include "base/units.h"
 #include "output/export_rows.h"
 #include "output/export_tables.h"
 #include "output/open_stack.h"
@@ -800,10 +801,9 @@ int write_perfetto_finish(void *state, struct lam_error *err)
         export_note(&perfetto->options, "%llu times before the trace's start are shown at its start",
                     (unsigned long long)perfetto->clamped);
     if (perfetto->folds)
-        export_note(
-            &perfetto->options,
-            "%llu calls were counted and not stored one by one: each sum of them is an instant",
-            (unsigned long long)perfetto->folds);
+        export_note(&perfetto->options,
+                    "%llu call%s counted and not stored one by one: each sum of them is an instant",
+                    (unsigned long long)perfetto->folds, unit_plural(perfetto->folds));
     return LAM_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/protobuf.h"
+#include "base/units.h"
 #include "output/safe_text.h"
 #include "output/stack_totals.h"
 #include "output/time_text.h"
@@ -466,8 +467,8 @@ int write_pprof_finish(void *state, struct lam_error *err)
                     "%zu stacks below %llu ns are merged into \"(smaller)\" of what is around them",
                     pprof->small, (unsigned long long)pprof->min_value);
     if (pprof->deep)
-        export_note(&pprof->options, "%zu stacks of more than %d frames end in \"(deeper)\"",
-                    pprof->deep, PPROF_DEPTH_MAX);
+        export_note(&pprof->options, "%zu stack%s of more than %d frames cut at \"(deeper)\"",
+                    pprof->deep, unit_plural(pprof->deep), PPROF_DEPTH_MAX);
     return LAM_OK;
 }
 

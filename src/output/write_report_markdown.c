@@ -61,8 +61,9 @@ static int write_facts(const struct report *report, struct strbuf *out)
     fact(&table, "lost", unit_count(cov->lost_samples).text);
     if (report->session.self_profile) {
         strbuf_clear(&text);
-        strbuf_addf(&text, "of %s of %s compilations%s", unit_count(report->end.self_profiles).text,
+        strbuf_addf(&text, "of %s of %s compilation%s%s", unit_count(report->end.self_profiles).text,
                     unit_count(report_rustc_units(report)).text,
+                    unit_plural(report_rustc_units(report)),
                     report->session.rustc_bootstrap ? "; RUSTC_BOOTSTRAP=1: not a usual build" : "");
         fact(&table, "self-profiles", strbuf_text(&text));
     }

@@ -208,8 +208,8 @@ static void write_profile_facts(struct writer *w)
     if (!report->session.self_profile)
         return;
     struct strbuf text = {0};
-    strbuf_addf(&text, "of %s of %s compilations", unit_count(report->end.self_profiles).text,
-                unit_count(report_rustc_units(report)).text);
+    strbuf_addf(&text, "of %s of %s compilation%s", unit_count(report->end.self_profiles).text,
+                unit_count(report_rustc_units(report)).text, unit_plural(report_rustc_units(report)));
     fact(&facts, "self-profiles", STYLE_PLAIN, strbuf_text(&text));
     strbuf_free(&text);
     if (report->session.rustc_bootstrap)
@@ -387,8 +387,9 @@ static int write_programs(struct writer *w)
     if (rc == LAM_OK)
         rc = table_print(&table, w->term, w->out);
     if (w->view->top && groups.count > w->view->top)
-        strbuf_addf(w->out, "  and %s more programs (--top 0 shows all)\n",
-                    unit_count(groups.count - w->view->top).text);
+        strbuf_addf(w->out, "  and %s more program%s (--top 0 shows all)\n",
+                    unit_count(groups.count - w->view->top).text,
+                    unit_plural(groups.count - w->view->top));
     table_free(&table);
     report_process_groups_free(&groups);
     return rc;
@@ -508,7 +509,8 @@ static int write_unsampled(struct writer *w)
     }
     rc = table_print(&table, w->term, w->out);
     if (rows.count > SHOWN)
-        strbuf_addf(w->out, "  and %s more programs\n", unit_count(rows.count - SHOWN).text);
+        strbuf_addf(w->out, "  and %s more program%s\n", unit_count(rows.count - SHOWN).text,
+                    unit_plural(rows.count - SHOWN));
     table_free(&table);
     array_free(&rows);
     return rc;

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/spool.h"
 #include "base/strbuf.h"
+#include "base/units.h"
 #include "output/export_rows.h"
 #include "output/export_tables.h"
 #include "output/open_stack.h"
@@ -440,8 +441,8 @@ static void note_left_out(const struct scope *scope)
                     (unsigned long long)scope->integers);
     if (scope->folds)
         export_note(
-            &scope->options, "%llu calls were counted and not stored one by one: speedscope's format has no place for them",
-            (unsigned long long)scope->folds);
+            &scope->options, "%llu call%s counted and not stored one by one: speedscope's format has no place for them",
+            (unsigned long long)scope->folds, unit_plural(scope->folds));
     if (scope->waits)
         export_note(&scope->options, "%llu waits have no place in speedscope's format",
                     (unsigned long long)scope->waits);

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "output/view_lines.h"
 #include "reader/stream_names.h"
 #include "reader/stream_records.h" /* the flags of samples */
@@ -682,7 +683,8 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
         return view_end(view);
     }
     struct unit_text cpu;
-    strbuf_addf(&view->line, "end  %llu streams", (unsigned long long)ended->streams);
+    strbuf_addf(&view->line, "end  %llu stream%s", (unsigned long long)ended->streams,
+                unit_plural(ended->streams));
     if (ended->damaged_streams || ended->unreadable_streams) {
         strbuf_addf(&view->line,
                     ", %llu damaged, %llu unreadable: ", (unsigned long long)ended->damaged_streams,
