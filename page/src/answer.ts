@@ -47,10 +47,8 @@ function ofEvents(model: Model): string[] {
   if (processes > 1) of.push(`of ${plural(processes, "process", "processes")}`);
   const span = eventSpan(model);
   const out = [`“${name}” recorded ${plural(events, "event")} on ${of.join(" ")}${span === null ? "" : `, ${duration(span)} from the first to the last`}.`];
-  const overwritten = numberOf(sums["overwritten"]) ?? 0;
   const lost = model.table("processes").numbers("lost").reduce((a, n) => a + (n || 0), 0);
   if (lost > 0) out.push(`${plural(lost, "event")} could not be stored.`);
-  if (overwritten > 0) out.push(`${plural(overwritten, "older event was", "older events were")} overwritten by newer ones, as asked.`);
   const open = numberOf(sums["open"]) ?? 0;
   if (open > 0) out.push(`${plural(open, "event")} never ended.`);
   return out;
