@@ -131,7 +131,8 @@ LAM_API int lam_options_parse(struct lam_options *options, const char *text);
 
 /* Opens the default recorder. options NULL: path and options from the environment.
  * Threads  one call at a time; events of other threads are recorded from some point during the call on.
- * Returns  LAM_OK; LAM_E_BUSY when it is open (also through LAMELLA_OUT); LAM_E_NOTFOUND without a path; LAM_E_INVAL; LAM_E_PERM,
+ * Returns  LAM_OK; LAM_E_BUSY when it is open (also through LAMELLA_OUT); LAM_E_NOTFOUND without a path, or without the directory
+ *          above it; LAM_E_EXISTS when it is there and no directory; LAM_E_INVAL; LAM_E_PERM,
  *          LAM_E_FULL or LAM_E_IO when the file cannot be made; LAM_E_UNSUPPORTED for a clock or counter that this machine does
  *          not have, LAM_E_PERM for one that it does not give (perf_event_paranoid). */
 LAM_API int lam_open(const struct lam_options *options);

@@ -140,6 +140,7 @@ static int start(lua_State *L)
 {
     struct lam_options options;
     lam_options_init(&options);
+    const char *text = NULL;
     int count = look_every(getenv("LAMELLA_LUA")), rc = LAM_OK;
     if (lua_istable(L, 1)) {
         lua_getfield(L, 1, "path");
@@ -147,7 +148,7 @@ static int start(lua_State *L)
         lua_getfield(L, 1, "count");
         options.path = luaL_optstring(L, -3, NULL);
         if (!lua_isnil(L, -2))
-            rc = lam_options_parse(&options, luaL_checkstring(L, -2));
+            rc = lam_options_parse(&options, text = luaL_checkstring(L, -2));
         count = (int)luaL_optinteger(L, -1, count);
     }
     if (rc == LAM_OK)
@@ -158,8 +159,14 @@ static int start(lua_State *L)
     if (rc < 0) {
         if (has_opened)
             lam_close();
+        const char *outer = getenv("LAMELLA_OUT"), *what = options.path ? options.path : outer;
+        if (rc == LAM_E_INVAL)
+            what = text ? text : getenv("LAMELLA_OPTIONS");
         lua_pushnil(L);
-        lua_pushstring(L, lam_error_text(rc));
+        if (what)
+            lua_pushfstring(L, "%s: %s", what, lam_error_text(rc));
+        else
+            lua_pushstring(L, lam_error_text(rc));
         return 2;
     }
     struct universe *universe = universe_of(L);

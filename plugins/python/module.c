@@ -3,9 +3,15 @@
 
 struct plugin plugin = {.extra = -1};
 
-static PyObject *fail(int code)
+/* Names what cannot be used: the options where one of them is wrong, else the place. */
+static PyObject *fail_open(int code, const char *path, const char *text)
 {
-    return PyErr_Format(PyExc_OSError, "lamella: %s", lam_error_text(code));
+    const char *outer = getenv("LAMELLA_OUT"), *options = getenv("LAMELLA_OPTIONS");
+    const char *what = outer && *outer ? outer : path;
+    if (code == LAM_E_INVAL)
+        what = text ? text : options;
+    return what ? PyErr_Format(PyExc_OSError, "lamella: %s: %s", what, lam_error_text(code))
+                : PyErr_Format(PyExc_OSError, "lamella: %s", lam_error_text(code));
 }
 
 static int is_opened_here;
@@ -80,7 +86,7 @@ static PyObject *start(PyObject *self, PyObject *args)
                             "lamella: other tools left no place in code objects");
     int rc = open_recorder(path, text);
     if (rc < 0)
-        return fail(rc);
+        return fail_open(rc, path, text);
     plugin.tracks = tracks;
     plugin.c_calls = c_calls;
     Py_INCREF(prefixes);

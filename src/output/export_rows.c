@@ -45,7 +45,9 @@ int export_rows_process(struct export_rows *rows, const struct profile_process *
     struct profile_text name = export_program(process, scratch);
     struct strbuf text = {0};
     strbuf_add_bytes(&text, name.bytes, name.size);
-    if (rows->names_units && process->exe.size && process->comm.size) {
+    bool is_same =
+        process->comm.size == name.size && memcmp(process->comm.bytes, name.bytes, name.size) == 0;
+    if (rows->names_units && process->exe.size && process->comm.size && !is_same) {
         strbuf_add_char(&text, ' ');
         strbuf_add_bytes(&text, process->comm.bytes, process->comm.size);
     }

@@ -241,7 +241,11 @@ int session_prepare(const struct lam_recorder *rec)
         return LAM_OK;
     long rc = sys_call3(SYS_mkdirat, AT_FDCWD, rec->directory, 0777);
     if (rc < 0 && !is_directory(rec->directory))
-        return rc == -EACCES || rc == -EROFS ? LAM_E_PERM : rc == -ENOSPC ? LAM_E_FULL : LAM_E_IO;
+        return rc == -EACCES || rc == -EROFS ? LAM_E_PERM
+               : rc == -ENOSPC               ? LAM_E_FULL
+               : rc == -EEXIST               ? LAM_E_EXISTS /* and is no directory */
+               : rc == -ENOENT               ? LAM_E_NOTFOUND
+                                             : LAM_E_IO;
     return write_session(rec);
 }
 
