@@ -66,10 +66,12 @@ const text=await new Response(new Blob([bytes]).stream().pipeThrough(new Decompr
 const script=document.createElement("script");script.textContent=text;document.body.append(script)\
 })().catch(e=>{document.getElementById("page").textContent="This browser cannot unpack the page: "+e})`;
 
-const script = await bundle("main.ts");
 const style = await bundle("style.css");
+const script = await bundle("main.ts");
+// The style lies packed with the code, which puts it in place before it does anything else.
+script.text = `{const s=document.createElement("style");s.textContent=${JSON.stringify(style.text)};document.head.append(s)}${script.text}`;
 const kept = await notices([...script.inputs, ...style.inputs]);
-for (const [what, text] of [["loader", loader], ["style", style.text], ["licences", kept]])
+for (const [what, text] of [["loader", loader], ["licences", kept]])
   if (/<\/(script|style)|<!--|-->/i.test(text)) throw new Error(`the ${what} would end the element it stands in`);
 
 // Only these two may run or style: whatever a recording holds, it is data. Nothing may be fetched.
@@ -83,7 +85,7 @@ const policy = [
 ].join("; ");
 const template = await readFile(join(here, "page.html"), "utf8");
 const code = deflateSync(script.text, { level: 9, memLevel: 9 }).toString("base64");
-const page = fill(template, { policy, style: style.text, code, loader, licences: kept, data: "\0" });
+const page = fill(template, { policy, code, loader, licences: kept, data: "\0" });
 const [head, tail, ...more] = page.split("\0");
 if (tail === undefined || more.length) throw new Error("page.html must say {{data}} once");
 await mkdir(out, { recursive: true });

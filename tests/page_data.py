@@ -117,12 +117,18 @@ def test_spans_and_stacks_hold_every_sample():
     equal(sum(span["samples"] for span in spans), wanted["coverage"]["samples"], "samples of spans")
     check(abs(sum(span["cpu"] for span in spans) - wanted["coverage"]["sampled_cpu_s"]) <= len(wanted["threads"]) * recording.header["spans"]["quantum_s"], "CPU of spans")
     equal(sum(recording.column("threads", "spans")), len(spans), "each span is of a thread")
+    said = subprocess.run([LAMELLA, "report", "--format", "json", "--by", "span", "r.lamella"], capture_output=True, check=True, timeout=60)
+    exact = json.loads(said.stdout)["phase_spans"]
+    quantum = recording.header["spans"]["quantum_s"]
     at = 0
     for thread, count in zip(recording.table("threads"), recording.column("threads", "spans")):
         end = thread["start_s"]
-        for span in spans[at : at + count]:
+        for span, wanted_span in zip(spans[at : at + count], exact[at : at + count]):
             end += span["gap"] + span["length"]
             check(span["length"] >= 0, "no span ends before it starts")
+            check(abs(span["length"] - (wanted_span["end_s"] - wanted_span["start_s"])) <= 1.001 * quantum, "how long a span is")
+            check(abs(end - wanted_span["end_s"]) <= 4 * quantum, f"where a span ends: {end}, wanted {wanted_span['end_s']}")
+            equal(span["samples"], wanted_span["samples"], "samples of a span")
         at += count
         check(count == 0 or end <= wanted["session"]["elapsed_s"] + 0.01, "spans end with the session")
     about = recording.header["stacks"]

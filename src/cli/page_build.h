@@ -6,7 +6,7 @@
 #include "base/options.h"
 #include "cli/run_sides.h"
 
-enum { PAGE_STACK_BYTES = 48 << 10 };
+enum { PAGE_STACK_BYTES = 40 << 10 };
 
 struct page_plan {
     const char *input;             /* NULL: sides are compared */

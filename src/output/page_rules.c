@@ -4,9 +4,10 @@
 
 #include "base/units.h"
 #include "output/page_reduce.h"
+#include "output/page_spans.h"
 
 enum {
-    TIMELINE_ROWS_MAX = 600,
+    TIMELINE_ROWS_MAX = 400,
     TIMELINE_PARTS = 1000,
     MICROSECOND_NS = 1000,
     NS_A_SECOND = 1000000000
@@ -28,6 +29,7 @@ static const struct {
 } rounded_tables[] = {
     {"units.phases", PAGE_ROUND_SUMS, false}, {"units.waits", PAGE_ROUND_SUMS, false},
     {"threads", PAGE_ROUND_EACH, false},      {"threads.waits", PAGE_ROUND_SUMS, false},
+    {"wall_shares", PAGE_ROUND_SUMS, false},  {"idle_stretches", PAGE_ROUND_EACH, false},
     {"processes", PAGE_ROUND_EACH, true},     {"timeline", PAGE_ROUND_EACH, true},
 };
 
@@ -181,9 +183,11 @@ void page_describe_rules(const struct page_columns *data, uint64_t quantum_ns,
                            "rounded to a microsecond; sums hold.");
     else
         put_sentence(json,
-                     "Times of spans, threads, waits and of a unit's phases are rounded to %llu "
-                     "microseconds, those of processes to one; sums hold.",
-                     (unsigned long long)(quantum_ns / MICROSECOND_NS));
+                     "Times of spans, threads, waits, idle stretches, shares of the wall and of a "
+                     "unit's phases are rounded to %.4g microseconds, those of processes to one; "
+                     "sums hold. A span after a pause begins at a step of %.4g microseconds, and "
+                     "what follows it without one moves along.",
+                     (double)quantum_ns / 1e3, (double)quantum_ns * PAGE_PAUSE_QUANTA / 1e3);
     for (const struct page_table *table = data->tables; table; table = table->next) {
         if (table->merged > 1)
             put_sentence(json, "A point of the %s is the mean of %zu that were recorded.",

@@ -5,7 +5,9 @@
 #include "analysis/report.h"
 #include "output/page_columns.h"
 
-/* What times are rounded to: the largest of 1, 2, 5, 10, … microseconds that is no more than a tenth of the sampling period. */
+enum { PAGE_PAUSE_QUANTA = 5 }; /* a pause between spans is a number of these steps */
+
+/* What times are rounded to: a tenth of the sampling period or a little less, so that a second holds a whole number of them. */
 uint64_t page_quantum_ns(const struct report *report);
 
 /* CPU time that a sample mostly stands for, in quanta. */
