@@ -129,6 +129,32 @@ int main(void) { return 0; }
     check("before main" in found and "after main" in found, str(found))
 
 
+CALLS_AT_EXIT = """
+#include <lamella/lamella.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    struct lam_label tick = lam_label_intern(LAM_DEFAULT, "tick", 4), open = lam_label_intern(LAM_DEFAULT, "open", 4);
+    if (argc > 1)
+        lam_call_enter(LAM_DEFAULT, open);
+    for (int i = 0; i < 100000; i++) {
+        lam_call_enter(LAM_DEFAULT, tick);
+        lam_call_exit(LAM_DEFAULT, tick);
+    }
+    exit(argv != NULL ? 0 : 1);
+}
+"""
+
+
+def test_folds_at_exit():
+    program = compile_c("calls_at_exit", CALLS_AT_EXIT)
+    for arguments, opened in (((), None), (("open",), 1)):
+        recording = f"folds{len(arguments)}.lam"
+        run(program, *arguments, env={"LAMELLA_OUT": recording, "LAMELLA_OPTIONS": "calls=threshold:100ms"})
+        found = labels(recording)
+        equal((found.get("tick"), found.get("open")), (100000, opened), f"calls of a thread that leaves main: {found}")
+
+
 def test_unloaded_plugin():
     compile_c("plugin.so", """
 #include <lamella/lamella.h>

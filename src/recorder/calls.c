@@ -598,6 +598,24 @@ void calls_end_track(struct lane *lane, uint32_t track)
     free_calls(lane->rec, calls);
 }
 
+/* The process ends in an orderly way: what is folded into open calls is written, and open calls get their events. The stack
+ * stays as it is, for calls that are made after this. */
+void calls_tell(struct lane *lane)
+{
+    struct calls *stacks[] = {lane->own_calls, lane->calls == lane->own_calls ? NULL : lane->calls};
+    for (int i = 0; i < 2; i++) {
+        struct calls *calls = stacks[i];
+        uint32_t depth = !calls                           ? 0
+                         : calls->depth < calls->capacity ? calls->depth
+                                                          : calls->capacity - 1;
+        if (depth)
+            calls_write_open(lane, calls, &calls->frames[depth]);
+        for (uint32_t at = 0; calls && at <= depth; at++)
+            if (at == 0 || calls->frames[at].ref)
+                folds_write(lane, calls, &calls->frames[at]);
+    }
+}
+
 /* The thread ends, or its recording is closed: its open calls stay open in it. */
 void calls_leave_thread(struct lane *lane)
 {

@@ -520,6 +520,7 @@ __attribute__((destructor(101))) static void tell_end(void)
         return;
     uint64_t signals = signals_block();
     if (!lane->changing) {
+        calls_tell(lane);
         recorder_write_time(rec, lane);
         session_write_end(rec, lane);
     }

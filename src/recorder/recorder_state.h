@@ -319,5 +319,6 @@ static inline int calls_in_tree(const struct lam_recorder *rec)
 void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now);
 void calls_end_track(struct lane *lane, uint32_t track);
 void calls_leave_thread(struct lane *lane);
+void calls_tell(struct lane *lane);
 
 #endif
