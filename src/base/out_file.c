@@ -148,7 +148,9 @@ int out_file_spares(const char *path, const char *const *inputs, size_t count, s
     if (strcmp(path, "-") == 0 || stat(path, &there) < 0 || !S_ISREG(there.st_mode))
         return LAM_OK;
     char *output = realpath(path, NULL);
-    int rc = output ? LAM_OK : lam_error_errno(err, errno, "%s: cannot be looked at", path);
+    if (!output)
+        return lam_error_errno(err, errno, "%s: cannot be looked at", path);
+    int rc = LAM_OK;
     for (size_t i = 0; i < count && rc == LAM_OK; i++) {
         struct stat input;
         char *resolved = realpath(inputs[i], NULL);

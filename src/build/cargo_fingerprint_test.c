@@ -43,6 +43,7 @@ static void put_unit(const char *dir, const char *unit, const char *json, const 
     uint8_t inputs[256] = {1, 0, 0, 0, 0xff, 1, 1, 0, 0, 0, 0};
     size_t size = 11, length = strlen(source);
     memcpy(inputs + size, &(uint32_t){(uint32_t)length}, 4);
+    // NOLINTNEXTLINE(bugprone-not-null-terminated-result): its length stands before it
     memcpy(inputs + size + 4, source, length);
     size += 4 + length + 5;
     snprintf(name, sizeof name, PLACE "%s/%s.json", dir, unit);
