@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <zlib.h>
 
+#include "base/deflate_loop.h"
 #include "base/memory.h"
 
 /* Level 9 looks longest for repetitions; a trial of a column that will be written anyway needs no more than the ratio. */
@@ -43,8 +44,9 @@ static void put_three(struct byteout *out, const unsigned char *in, unsigned cou
     byteout_advance(out, 4);
 }
 
-static void put_base64(struct deflate64 *stream, const unsigned char *bytes, size_t length)
+static int put_base64(void *ctx, const unsigned char *bytes, size_t length)
 {
+    struct deflate64 *stream = ctx;
     for (size_t i = 0; i < length; i++) {
         stream->held[stream->held_count++] = bytes[i];
         if (stream->held_count == 3) {
@@ -52,39 +54,18 @@ static void put_base64(struct deflate64 *stream, const unsigned char *bytes, siz
             stream->held_count = 0;
         }
     }
+    return LAM_OK;
 }
 
-static int press(struct deflate64 *stream, const unsigned char *bytes, size_t length, int flush)
+static int press(struct deflate64 *stream, const void *bytes, size_t length, int flush)
 {
-    z_stream *z = &stream->z;
-    /* zlib counts in unsigned int and takes a pointer that is not const. */
-    do {
-        size_t part = length > INT_MAX ? INT_MAX : length;
-        z->next_in = (unsigned char *)(uintptr_t)bytes;
-        z->avail_in = (unsigned)part;
-        bytes += part;
-        length -= part;
-        int rc;
-        do {
-            z->next_out = stream->chunk;
-            z->avail_out = CHUNK_BYTES;
-            rc = deflate(z, length ? Z_NO_FLUSH : flush);
-            if (rc == Z_STREAM_ERROR)
-                return LAM_E_INVAL;
-            put_base64(stream, stream->chunk, CHUNK_BYTES - z->avail_out);
-        } while (z->avail_out == 0 && rc != Z_STREAM_END);
-    } while (length);
-    return LAM_OK;
+    return deflate_loop(&stream->z, bytes, length, flush, stream->chunk, CHUNK_BYTES, put_base64,
+                        stream);
 }
 
 int deflate64_write(struct deflate64 *stream, const void *bytes, size_t length)
 {
     return length ? press(stream, bytes, length, Z_NO_FLUSH) : LAM_OK;
-}
-
-int deflate64_part(struct deflate64 *stream)
-{
-    return press(stream, NULL, 0, Z_BLOCK);
 }
 
 int deflate64_finish(struct deflate64 *stream)

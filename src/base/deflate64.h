@@ -16,9 +16,6 @@ int deflate64_open(struct deflate64 **stream, struct byteout *out, struct lam_er
 /* A failure of the output is remembered there (byteout_failed()). LAM_OK or LAM_E_NOMEM. */
 int deflate64_write(struct deflate64 *stream, const void *bytes, size_t length);
 
-/* Ends a block of the compressed stream: what follows is coded by its own statistics. Worth it between large runs of bytes
- * of different kinds. */
-int deflate64_part(struct deflate64 *stream);
 int deflate64_finish(struct deflate64 *stream);
 void deflate64_close(struct deflate64 **stream); /* NULL and *stream NULL are fine; finishes nothing */
 

@@ -1,12 +1,11 @@
 #include "base/packed_out.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdint.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/deflate_loop.h"
 #include "base/file.h"
 #include "base/memory.h"
 
@@ -44,29 +43,15 @@ static int write_all(struct packed_out *packed, const unsigned char *at, size_t 
     return LAM_OK;
 }
 
+static int take_gzip(void *ctx, const unsigned char *bytes, size_t length)
+{
+    return write_all(ctx, bytes, length);
+}
+
 static int write_gzip(struct packed_out *packed, const unsigned char *bytes, size_t length, int flush)
 {
-    z_stream *gzip = &packed->gzip;
-    /* zlib counts in unsigned int and takes a pointer that is not const. */
-    do {
-        size_t part = length > INT_MAX ? INT_MAX : length;
-        gzip->next_in = (unsigned char *)(uintptr_t)bytes;
-        gzip->avail_in = (unsigned)part;
-        bytes += part;
-        length -= part;
-        int rc;
-        do {
-            gzip->next_out = packed->chunk;
-            gzip->avail_out = CHUNK_BYTES;
-            rc = deflate(gzip, length ? Z_NO_FLUSH : flush);
-            if (rc == Z_STREAM_ERROR)
-                return LAM_E_INVAL;
-            int written = write_all(packed, packed->chunk, CHUNK_BYTES - gzip->avail_out);
-            if (written < 0)
-                return written;
-        } while (gzip->avail_out == 0 && rc != Z_STREAM_END);
-    } while (length);
-    return LAM_OK;
+    return deflate_loop(&packed->gzip, bytes, length, flush, packed->chunk, CHUNK_BYTES, take_gzip,
+                        packed);
 }
 
 static int write_zstd(struct packed_out *packed, const void *bytes, size_t length,
