@@ -93,10 +93,11 @@ class Breakdown:
         return ", ".join(f"{row['segment']}/{row['phase']}/{row['detail']} {row['samples']}" for row in self.rows)
 
     def is_well_known(self, unknown=0.02, codegen=0.06, machine=0.06, named=0.8):
-        """The promised quality, with room for the few samples of a small build."""
+        """The promised quality, with room for the few samples of a small build: of the milliseconds that each rustc takes to set
+        itself up, some are nobody's, which is a share of nothing but a process that does little else."""
         quality, backend = self.quality, self.quality["backend_s"]
-        check(quality["unknown_s"] <= unknown * quality["cpu_s"], f"unknown: {quality}")
-        if backend < 0.1:  # too little of it for shares
+        check(quality["unknown_s"] <= unknown * quality["cpu_s"] + 0.01, f"unknown: {quality}")
+        if backend < 0.2:  # too little of it for shares
             return
         check(quality["codegen_s"] <= codegen * backend, f"bare codegen: {quality}")
         check(quality["bare_machine_code_s"] <= machine * backend, f"bare machine_code: {quality}")
