@@ -92,7 +92,8 @@ enum lam_mode {
     LAM_MODE_FLIGHT = 1, /* at max_bytes: the oldest events are overwritten */
 };
 
-/* How lam_call_enter() and lam_call_exit() record. Bits of lam_options.calls; 0 records every call. */
+/* How lam_call_enter() and lam_call_exit() record. Bits of lam_options.calls; 0 records every call. ONE_IN and THRESHOLD go over
+ * to the tree as well, when three quarters of `max_bytes` are used (in LAM_MODE_STOP). */
 enum lam_calls {
     LAM_CALLS_ONE_IN =
         1, /* one call in `one_in` of each function, with its weight; combines with THRESHOLD */

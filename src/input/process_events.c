@@ -253,10 +253,10 @@ static uint64_t active_ns(struct process_events *events, const struct event *eve
 {
     bool is_detached = (event->flags & STREAM_KIND_DETACHED) != 0;
     uint32_t track = events->uses_stints && !is_detached ? event->track : 0;
-    if (!track && !event->marks.count)
+    if (!track && !event->marks.count && !event->has_active)
         return is_detached ? wall_ns : PROFILE_UNKNOWN;
     uint64_t paused = event_paused(&events->index, event, track, end);
-    if (!track && !paused)
+    if (!track && !paused && !event->has_active)
         return is_detached ? wall_ns : PROFILE_UNKNOWN;
     uint64_t paused_ns = span_ns(events, event->start, paused);
     return wall_ns - (paused_ns < wall_ns ? paused_ns : wall_ns);

@@ -480,6 +480,31 @@ static void weights_and_self(void **state)
     make_close(em.make);
 }
 
+/* What the recorder measured counts, not the switches that it told; and the track that the event names. */
+static void measured_active(void **state)
+{
+    (void)state;
+    struct event_make em = begin();
+    event_make_owner(&em, 1, 1, AT(0));
+    event_make_slot(&em, 1, 1, STREAM_SLOT_TRACK_SWITCH, AT(10), 0);
+    event_make_interval(&em, 1, KIND_FN, S_MAIN, AT(20), AT(1000));
+    event_make_more(&em, 1, 1, STREAM_SLOT_ACTIVE, 1, 2 * 300);
+    event_make_interval(&em, 1, KIND_FN, S_A, AT(100), AT(200));
+    event_make_more(&em, 1, 2, STREAM_SLOT_ACTIVE, 1, 2 * 70);
+    event_make_interval(&em, 1, KIND_FN, S_B, AT(110), AT(140));
+    event_make_more(&em, 1, 1, STREAM_SLOT_ACTIVE, 0, 0);
+    expect(&em, (struct profile_wants){0},
+           "session events 1 measure 0\n"
+           "thread 1 tid 101 \n"
+           "track 1 at 0 \n"
+           "track 2 at 0 \n"
+           "Fn:a t1 k2 [100,200]@0 active 70 self 70\n"
+           "Fn:b t1 k1 [110,140]@1 self 30\n"
+           "Fn:main t1 k1 [20,1000]@0 active 300 self 270\n"
+           "thread_end 1 at 1000\n");
+    make_close(em.make);
+}
+
 /* Calls of a tree, each stored at its start with its end, or when it is over; scopes that are stored at their start lie in
  * between. Returns its end. */
 static uint64_t grow(struct event_make *em, bool is_later, unsigned *seed, unsigned depth,
@@ -651,6 +676,7 @@ int main(void)
         cmocka_unit_test(tracks_move),
         cmocka_unit_test(trees_are_folds),
         cmocka_unit_test(weights_and_self),
+        cmocka_unit_test(measured_active),
         cmocka_unit_test(joined_with_the_agent),
         cmocka_unit_test(odd_strings),
         cmocka_unit_test(stored_late_is_the_same),

@@ -125,7 +125,7 @@ static int on_event(struct build *build, const struct event_page *page, uint32_t
 }
 
 static int on_mark(struct build *build, const struct stream_slot *slot, uint64_t time,
-                   uint32_t lane, uint32_t fold, uint64_t self)
+                   uint32_t lane, uint32_t fold, const struct event_mark *measured)
 {
     struct event_mark mark = {
         .where = stream_slot_payload(slot),
@@ -134,22 +134,29 @@ static int on_mark(struct build *build, const struct stream_slot *slot, uint64_t
         .thread = build->owner->thread,
         .code = stream_slot_code(slot),
         .fold = fold,
-        .self = self,
+        .self = measured ? measured->self : UINT64_MAX,
+        .active = measured ? measured->active : UINT64_MAX,
     };
     build->index->has_pauses |= mark.code == STREAM_SLOT_PAUSE;
     return array_push(&build->index->marks, mark);
 }
 
-/* Self time in the slots behind an END. */
-static uint64_t self_behind(const struct event_page *page, uint32_t at)
+/* What the slots behind an END say of the interval: its times as they were measured. */
+static int on_end(struct build *build, const struct event_page *page, uint32_t at,
+                  const struct stream_slot *slot, uint64_t time)
 {
+    struct event_mark measured = {.self = UINT64_MAX, .active = UINT64_MAX};
     uint32_t behind = event_slots_behind(page, at + 1);
     for (uint32_t i = 0; i < behind; i++) {
         struct stream_slot more = event_slot_load(&page->slots[at + 1 + i]);
-        if (stream_slot_code(&more) == STREAM_SLOT_SELF && more.head >> STREAM_SLOT_TIME_SHIFT & 1)
-            return more.rest;
+        if (!(more.head >> STREAM_SLOT_TIME_SHIFT & 1))
+            continue;
+        if (stream_slot_code(&more) == STREAM_SLOT_SELF)
+            measured.self = more.rest;
+        else if (stream_slot_code(&more) == STREAM_SLOT_ACTIVE)
+            measured.active = more.rest;
     }
-    return UINT64_MAX;
+    return on_mark(build, slot, time, stream_slot_id(slot), 0, &measured);
 }
 
 bool event_fold_decode(const struct event_page *page, uint32_t slot, uint64_t time, uint32_t thread,
@@ -200,7 +207,7 @@ static int on_fold(struct build *build, const struct event_page *page, uint32_t 
         return LAM_OK;
     uint32_t number = (uint32_t)build->index->folds.count;
     int rc = array_push(&build->index->folds, fold);
-    return rc < 0 ? rc : on_mark(build, slot, time, lane, number, UINT64_MAX);
+    return rc < 0 ? rc : on_mark(build, slot, time, lane, number, NULL);
 }
 
 static int on_owner(struct build *build, const struct stream_slot *slot, uint64_t time)
@@ -227,10 +234,10 @@ static int on_slot(struct build *build, const struct event_page *page, uint32_t 
         build->base = slot->rest;
         return LAM_OK;
     case STREAM_SLOT_END:
-        return on_mark(build, slot, time, stream_slot_id(slot), 0, self_behind(page, at));
+        return on_end(build, page, at, slot, time);
     case STREAM_SLOT_PAUSE:
     case STREAM_SLOT_RESUME:
-        return on_mark(build, slot, time, stream_slot_id(slot), 0, UINT64_MAX);
+        return on_mark(build, slot, time, stream_slot_id(slot), 0, NULL);
     case STREAM_SLOT_TRACK_SWITCH:
         return track_is(build, stream_slot_id(slot), time);
     case STREAM_SLOT_TRACK_END:

@@ -17,6 +17,7 @@ struct event_mark { /* something about an interval, stored elsewhere */
     uint32_t code;   /* END, PAUSE, RESUME, FOLD */
     uint32_t fold;   /* index */
     uint64_t self;   /* END: the interval's as it was measured; UINT64_MAX: not told */
+    uint64_t active; /* the same */
 };
 
 struct event_fold {

@@ -48,6 +48,11 @@ static void add_more(struct event *event, const struct event_page *page, uint32_
             event->has_self = more.head >> STREAM_SLOT_TIME_SHIFT & 1;
             event->self = more.rest;
             break;
+        case STREAM_SLOT_ACTIVE:
+            event->has_active = more.head >> STREAM_SLOT_TIME_SHIFT & 1;
+            event->active = more.rest;
+            event->own_track = stream_slot_id(&more);
+            break;
         default:
             break;
         }
@@ -69,6 +74,10 @@ static void set_end(struct event *event, uint64_t payload)
         if (mark->self != UINT64_MAX) {
             event->has_self = true;
             event->self = mark->self;
+        }
+        if (mark->active != UINT64_MAX) {
+            event->has_active = true;
+            event->active = mark->active;
         }
     }
 }
@@ -357,7 +366,7 @@ static bool give_out(struct event_lane *lane, struct event *event)
     default:
         event->thread = lane->thread;
         event->tid = lane->tid;
-        event->track = lane->track;
+        event->track = event->own_track ? event->own_track : lane->track;
         if (!event->end_thread)
             event->end_thread = lane->thread;
         return true;
@@ -401,6 +410,9 @@ uint64_t event_paused(const struct event_index *index, const struct event *event
 {
     if (end <= event->start)
         return 0;
+    if (event->has_active)
+        return end - event->start -
+               (event->active < end - event->start ? event->active : end - event->start);
     uint64_t active = ran(index, track, event->start, end);
     uint64_t since = 0;
     bool is_paused = false;

@@ -455,7 +455,7 @@ static void give_interval(struct lam_reader *reader, const struct source *source
     uint64_t wall = (uint64_t)out->end - (uint64_t)out->start;
     uint32_t track = is_detached ? 0 : event->track;
     uint64_t paused = 0;
-    if (track || event->marks.count)
+    if (track || event->marks.count || event->has_active)
         paused =
             span_ns(reader, source, event->start, event_paused(&source->index, event, track, end));
     out->active = wall - (paused < wall ? paused : wall);

@@ -247,6 +247,7 @@ static const char *const slot_codes[] = {
     [STREAM_SLOT_COUNTER] = "counter",
     [STREAM_SLOT_COUNT] = "count",
     [STREAM_SLOT_TOTAL] = "total",
+    [STREAM_SLOT_ACTIVE] = "active",
 };
 
 const char *stream_slot_code_name(uint32_t code)

@@ -44,6 +44,21 @@ static void write_one(struct lane *lane, const struct calls *calls, const struct
     lane_leave(lane, before);
 }
 
+/* What lies in no call belongs to the stack's own track, or to none, whichever runs. Returns the one that does. */
+static uint32_t begin_writing(struct lane *lane, const struct calls *calls, const struct frame *frame)
+{
+    uint32_t track = lane->track;
+    if (frame == calls->frames && track != calls->track)
+        lane_set_track(lane, calls->track);
+    return track;
+}
+
+static void end_writing(struct lane *lane, uint32_t track)
+{
+    if (track != lane->track)
+        lane_set_track(lane, track);
+}
+
 static void release(struct calls *calls, struct frame *frame, uint32_t *link)
 {
     uint32_t at = *link;
@@ -61,7 +76,9 @@ static void evict(struct lane *lane, struct calls *calls, struct frame *frame)
     uint32_t *link = &frame->folds;
     while (calls->pool[*link - 1].next)
         link = &calls->pool[*link - 1].next;
+    uint32_t track = begin_writing(lane, calls, frame);
     write_one(lane, calls, frame, &calls->pool[*link - 1]);
+    end_writing(lane, track);
     release(calls, frame, link);
 }
 
@@ -75,7 +92,7 @@ void fold_add(struct lane *lane, struct calls *calls, struct frame *into, uint32
             break;
         }
     if (!fold) {
-        if (into->fold_count >= FRAME_FOLDS)
+        if (into->fold_count >= (into == calls->frames ? BOTTOM_FOLDS : FRAME_FOLDS))
             evict(lane, calls, into);
         if (!calls->pool_free && grow_pool(calls) < 0) {
             lane_count(lane, STREAM_COUNT_UNTOLD_CALLS);
@@ -93,19 +110,24 @@ void fold_add(struct lane *lane, struct calls *calls, struct frame *into, uint32
     fold->self += self;
 }
 
-void folds_move(struct lane *lane, struct calls *calls, struct frame *from, struct frame *into)
+void folds_move(struct lane *lane, struct calls *calls, struct frame *from, struct calls *others,
+                struct frame *into)
 {
     while (from->folds) {
         struct fold fold = calls->pool[from->folds - 1];
         release(calls, from, &from->folds);
-        fold_add(lane, calls, into, fold.label, fold.count, fold.total, fold.self);
+        fold_add(lane, others, into, fold.label, fold.count, fold.total, fold.self);
     }
 }
 
 void folds_write(struct lane *lane, struct calls *calls, struct frame *frame)
 {
+    if (!frame->folds)
+        return;
+    uint32_t track = begin_writing(lane, calls, frame);
     while (frame->folds) {
         write_one(lane, calls, frame, &calls->pool[frame->folds - 1]);
         release(calls, frame, &frame->folds);
     }
+    end_writing(lane, track);
 }

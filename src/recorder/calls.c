@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-enum { TRACK_CHUNK = 4096, TRACK_CHUNKS = 4096, BUDGET_LOOK = 256 };
+enum { TRACK_CHUNK = 4096, TRACK_CHUNKS = 4096, BUDGET_LOOK = 32 };
 
 /* A stack begins with its first frames behind it: programs have tens of thousands of coroutines, most of them shallow. */
 enum { STACK_BYTES = 1024, SLAB_BYTES = 1 << 16 };
@@ -158,15 +158,14 @@ static uint32_t mode_of(struct lane *lane, struct calls *calls)
     if (rec->calls & LAM_CALLS_TREE)
         return LAM_CALLS_TREE;
     if (rec->calls & LAM_CALLS_AUTO) {
-        if (__atomic_load_n(&rec->live->tree_over, __ATOMIC_RELAXED))
-            return LAM_CALLS_TREE;
-        if (calls->ticks-- == 0) {
+        if (!__atomic_load_n(&rec->live->tree_over, __ATOMIC_RELAXED) && calls->ticks-- == 0) {
             calls->ticks = BUDGET_LOOK;
-            if (__atomic_load_n(&rec->stream.header->next_offset, __ATOMIC_RELAXED) >=
-                rec->auto_bytes) {
+            if (__atomic_load_n(&rec->stream.header->next_offset, __ATOMIC_RELAXED) >= rec->auto_bytes)
                 calls_change_over(lane);
-                return LAM_CALLS_TREE;
-            }
+        }
+        if (__atomic_load_n(&rec->live->tree_over, __ATOMIC_RELAXED)) {
+            lane->quick_picks = NULL;
+            return LAM_CALLS_TREE;
         }
     }
     return rec->calls & (LAM_CALLS_ONE_IN | LAM_CALLS_THRESHOLD);
@@ -191,20 +190,23 @@ void calls_change_over(struct lane *lane)
 
 /* ---- everything ---- */
 
-/* An event that began at `at` (UINT64_MAX: now), with room for its self time. */
+/* An event that began at `at` (UINT64_MAX: now), with room for its self time, and for its active time and track (0: not). */
 static struct slot_place put_call(struct lane *lane, uint32_t kind, uint32_t label, uint64_t at,
-                                  uint64_t payload, int with_self)
+                                  int with_self, uint32_t track)
 {
     uint32_t far = kind > STREAM_SLOT_KIND_MAX;
+    uint32_t slots = 1 + far + (uint32_t)(with_self != 0) + (uint32_t)(track != 0);
     uint32_t before = lane_enter(lane);
-    struct slot_place place = slot_reserve(
-        lane, (1 + far + (uint32_t)with_self) * (uint32_t)sizeof(struct stream_slot), at);
+    struct slot_place place = slot_reserve(lane, slots * (uint32_t)sizeof(struct stream_slot), at);
     if (place.slot) {
+        struct stream_slot *more = place.slot + 1;
         if (far)
-            slot_more(place.slot + 1, kind, STREAM_SLOT_KIND, 0, 0);
+            slot_more(more++, kind, STREAM_SLOT_KIND, 0, 0);
         if (with_self)
-            slot_more(place.slot + 1 + far, 0, STREAM_SLOT_SELF, 0, 0);
-        slot_store(&place, label, far ? STREAM_SLOT_KIND_ELSEWHERE : kind, payload);
+            slot_more(more++, 0, STREAM_SLOT_SELF, 0, 0);
+        if (track)
+            slot_more(more, track, STREAM_SLOT_ACTIVE, 0, 0);
+        slot_store(&place, label, far ? STREAM_SLOT_KIND_ELSEWHERE : kind, 0);
     }
     lane_leave(lane, before);
     return place;
@@ -241,6 +243,8 @@ static uint32_t pick(struct lane *lane, uint32_t label)
         if (sys_is_error(map))
             return 0;
         lane->picks = map;
+        if ((lane->rec->calls & ~(uint32_t)LAM_CALLS_AUTO) == LAM_CALLS_ONE_IN)
+            lane->quick_picks = lane->picks;
         lane->random = clock_counter() | 1;
     }
     struct pick *pick = &lane->picks[label % PICK_COUNTERS];
@@ -268,7 +272,7 @@ static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *f
         uint32_t kind = lane->rec->call_kind;
         if (weight > 1)
             kind = kind_flavor(lane->rec, kind, KIND_WEIGHTED);
-        struct slot_place place = put_call(lane, kind, frame->label, UINT64_MAX, 0, 1);
+        struct slot_place place = put_call(lane, kind, frame->label, UINT64_MAX, 1, calls->track);
         frame->ref = place.ref;
         frame->began = place.time;
     } else if (frame->is_timed) {
@@ -277,34 +281,49 @@ static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *f
     frame->start = active(calls, frame->began);
 }
 
-/* In place while the page is there, else behind an END. */
-static void end_with_self(struct lane *lane, const struct frame *frame, uint64_t now, uint64_t self)
+/* ---- events that bring times measured here ---- */
+
+struct measured {
+    uint64_t self; /* UINT64_MAX: as the reader finds it */
+    uint64_t active;
+    uint32_t track; /* 0: no active time */
+};
+
+/* The values of the slots that stand there for them, or of new ones. */
+static void store_measured(struct stream_slot *slot, const struct measured *measured)
 {
-    struct lam_handle handle = {frame->ref, frame->began};
+    if (measured->self != UINT64_MAX)
+        slot_more(slot++, 0, STREAM_SLOT_SELF, 1, measured->self);
+    if (measured->track)
+        slot_more(slot, measured->track, STREAM_SLOT_ACTIVE, 1, measured->active);
+}
+
+/* In place while the page is there, else behind an END. */
+static void end_measured(struct lane *lane, const struct frame *frame, uint64_t now,
+                         const struct measured *measured)
+{
     uint32_t before = lane_enter(lane);
     uint64_t page = LANE_LOAD(lane->page);
+    uint64_t duration = now > frame->began ? now - frame->began : 0;
     HANDLER_FENCE();
-    int rc = 1;
-    if ((frame->ref ^ LANE_LOAD(lane->page_ref)) >> LANE_SLOT_BITS == 0) {
+    if ((frame->ref ^ LANE_LOAD(lane->page_ref)) >> LANE_SLOT_BITS == 0 &&
+        duration < STREAM_SLOT_PAYLOAD_MAX) {
         uint64_t offset = (frame->ref & ((1u << LANE_SLOT_BITS) - 1)) << 4;
         struct stream_slot *slot =
             (struct stream_slot *)(page + offset); // NOLINT(performance-no-int-to-ptr)
-        uint32_t far = stream_slot_code(slot + 1) == STREAM_SLOT_KIND;
-        uint64_t duration = now > handle.start ? now - handle.start : 0;
-        if (duration < STREAM_SLOT_PAYLOAD_MAX) {
-            slot_more(slot + 1 + far, 0, STREAM_SLOT_SELF, 1, self);
-            /* release: who sees the end sees the self time. */
-            __atomic_store_n(&slot->rest,
-                             (slot->rest & 0xffff) | (duration + 1) << STREAM_SLOT_PAYLOAD_SHIFT,
-                             __ATOMIC_RELEASE);
-            rc = 0;
-        }
-    }
-    if (rc) {
+        uint32_t far = stream_slot_code(slot) == STREAM_SLOT_KIND_ELSEWHERE;
+        store_measured(slot + 1 + far, measured);
+        /* release: who sees the end sees the times. */
+        __atomic_store_n(&slot->rest,
+                         (slot->rest & 0xffff) | (duration + 1) << STREAM_SLOT_PAYLOAD_SHIFT,
+                         __ATOMIC_RELEASE);
+    } else {
+        uint32_t slots =
+            1 + (uint32_t)(measured->self != UINT64_MAX) + (uint32_t)(measured->track != 0);
         struct slot_place place =
-            slot_reserve(lane, 2 * (uint32_t)sizeof(struct stream_slot), UINT64_MAX);
+            slot_reserve(lane, slots * (uint32_t)sizeof(struct stream_slot), UINT64_MAX);
         if (place.slot) {
-            slot_more(place.slot + 1, 0, STREAM_SLOT_SELF, 1, self);
+            store_measured(place.slot + 1, measured);
             slot_store(&place, ref_lane(frame->ref), STREAM_SLOT_END, ref_on_disk(frame->ref));
         }
     }
@@ -319,8 +338,10 @@ static void leave_one_in(struct lane *lane, struct calls *calls, struct frame *f
     uint64_t duration = active(calls, now) - frame->start;
     if (frame[-1].is_picked)
         frame[-1].inner += duration;
+    struct measured measured = {duration > frame->inner ? duration - frame->inner : 0, duration,
+                                calls->track};
     if (frame->ref)
-        end_with_self(lane, frame, now, duration > frame->inner ? duration - frame->inner : 0);
+        end_measured(lane, frame, now, &measured);
 }
 
 /* ---- only long ones ---- */
@@ -338,7 +359,7 @@ void calls_write_open(struct lane *lane, struct calls *calls, struct frame *fram
         at--;
     for (at++; at <= frame; at++)
         if (at > calls->frames && (at->mode & LAM_CALLS_THRESHOLD) && at->is_timed)
-            at->ref = put_call(lane, kind, at->label, at->began, 0, 0).ref;
+            at->ref = put_call(lane, kind, at->label, at->began, 0, calls->track).ref;
 }
 
 /* The frame around that is recorded or may yet be. */
@@ -370,6 +391,15 @@ static void enter_threshold(struct lane *lane, struct calls *calls, struct frame
         calls_write_open(lane, calls, outer);
 }
 
+static void write_sometimes(struct lane *lane, struct calls *calls, uint64_t now)
+{
+    if (calls->flushed && now - calls->flushed > lane->rec->time_every / 8)
+        folds_write(lane, calls, calls->frames);
+    else if (calls->flushed)
+        return;
+    calls->flushed = now;
+}
+
 static void leave_threshold(struct lane *lane, struct calls *calls, struct frame *frame)
 {
     if (!frame->is_timed)
@@ -381,14 +411,12 @@ static void leave_threshold(struct lane *lane, struct calls *calls, struct frame
     if (outer > calls->frames)
         outer->inner += duration;
     if (!frame->ref && duration < lane->rec->threshold) {
-        folds_move(lane, calls, frame, outer);
+        folds_move(lane, calls, frame, calls, outer);
         fold_add(lane, calls, outer, frame->label, frame->weight, duration * frame->weight,
                  self * frame->weight);
         /* What lies in no call is told now and then. */
-        if (outer == calls->frames && now - calls->flushed > lane->rec->time_every / 8) {
-            folds_write(lane, calls, outer);
-            calls->flushed = now;
-        }
+        if (outer == calls->frames)
+            write_sometimes(lane, calls, now);
         return;
     }
     if (!frame->ref)
@@ -396,7 +424,8 @@ static void leave_threshold(struct lane *lane, struct calls *calls, struct frame
     if (!frame->ref)
         return;
     folds_write(lane, calls, frame);
-    lam_end_event(argument_of(lane->rec), (struct lam_handle){frame->ref, frame->began});
+    struct measured measured = {UINT64_MAX, duration, calls->track};
+    end_measured(lane, frame, now, &measured);
 }
 
 /* ---- the tree ---- */
@@ -483,8 +512,8 @@ static inline int enter_quickly(struct lane *lane, struct calls *calls, uint32_t
         calls->depth += (uint32_t)done;
         return done;
     }
-    if (rec->calls == LAM_CALLS_ONE_IN && lane->picks && !frame[-1].is_picked) {
-        struct pick *pick = &lane->picks[label % PICK_COUNTERS];
+    if (lane->quick_picks && !frame[-1].is_picked) {
+        struct pick *pick = &lane->quick_picks[label % PICK_COUNTERS];
         uint32_t at = pick->seen - rec->one_in;
         if (at - 1 >= rec->one_in - 2 || at == pick->chosen)
             return 0; /* at an end of its block, or the one */
@@ -571,11 +600,33 @@ void lam_call_unwind(struct lam_recorder *rec, uint32_t depth)
 
 /* ---- threads and tracks ---- */
 
+/* What a track folded into no call becomes the thread's, to be told once for all of its tracks. Returns the thread's stack. */
+static struct calls *gather_loose(struct lane *lane, struct calls *from)
+{
+    if (!lane->own_calls)
+        lane->own_calls = new_calls(lane->rec, 0);
+    struct calls *own = lane->own_calls;
+    if (own && from && from != own)
+        folds_move(lane, from, from->frames, own, own->frames);
+    return own;
+}
+
+void calls_write_loose(struct lane *lane)
+{
+    if (!lane->calls && !lane->own_calls)
+        return;
+    struct calls *own = gather_loose(lane, lane->calls);
+    if (own)
+        folds_write(lane, own, own->frames);
+}
+
 void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now)
 {
     struct calls *left = lane->calls;
     if (left && left->track) {
-        folds_write(lane, left, left->frames);
+        struct calls *own = left->frames->folds ? gather_loose(lane, left) : NULL;
+        if (own)
+            write_sometimes(lane, own, now);
         left->left_at = now;
     }
     lane->calls = NULL;
@@ -602,6 +653,7 @@ void calls_end_track(struct lane *lane, uint32_t track)
  * stays as it is, for calls that are made after this. */
 void calls_tell(struct lane *lane)
 {
+    calls_write_loose(lane);
     struct calls *stacks[] = {lane->own_calls, lane->calls == lane->own_calls ? NULL : lane->calls};
     for (int i = 0; i < 2; i++) {
         struct calls *calls = stacks[i];
@@ -610,8 +662,8 @@ void calls_tell(struct lane *lane)
                                                           : calls->capacity - 1;
         if (depth)
             calls_write_open(lane, calls, &calls->frames[depth]);
-        for (uint32_t at = 0; calls && at <= depth; at++)
-            if (at == 0 || calls->frames[at].ref)
+        for (uint32_t at = 1; calls && at <= depth; at++)
+            if (calls->frames[at].ref)
                 folds_write(lane, calls, &calls->frames[at]);
     }
 }
@@ -620,15 +672,12 @@ void calls_tell(struct lane *lane)
 void calls_leave_thread(struct lane *lane)
 {
     struct calls *own = lane->own_calls;
-    if (own) {
-        if (lane->generation == recorder_generation(lane->rec))
-            folds_write(lane, own, own->frames);
+    if (own)
         free_calls(lane->rec, own);
-    }
     if (lane->calls && lane->calls != own && lane->calls->track)
         lane->calls->left_at = lane_now(lane);
     lane->own_calls = lane->calls = NULL;
     if (lane->picks)
         sys_munmap(lane->picks, PICK_COUNTERS * sizeof *lane->picks);
-    lane->picks = NULL;
+    lane->picks = lane->quick_picks = NULL;
 }

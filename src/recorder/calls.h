@@ -13,6 +13,7 @@
 enum {
     CALLS_DEPTH_MAX = 1 << 20, /* deeper calls are counted as untold */
     FRAME_FOLDS = 8,           /* labels folded into one frame at a time */
+    BOTTOM_FOLDS = 64,         /* the same of what lies in no call */
     PICK_COUNTERS = 1 << 16,   /* one in N: labels that are told apart */
 };
 
@@ -62,8 +63,9 @@ struct calls {
 
 void fold_add(struct lane *lane, struct calls *calls, struct frame *into, uint32_t label,
               uint64_t count, uint64_t total, uint64_t self);
-/* The folds of a frame that is folded itself become those of the frame around it. */
-void folds_move(struct lane *lane, struct calls *calls, struct frame *from, struct frame *into);
+/* The folds of a frame that is folded itself become those of the frame around it; those of one stack's bottom, another's. */
+void folds_move(struct lane *lane, struct calls *calls, struct frame *from, struct calls *others,
+                struct frame *into);
 /* Writes them, as part of the frame's event. */
 void folds_write(struct lane *lane, struct calls *calls, struct frame *frame);
 /* Gives every open call below `frame`, and itself, its event. calls.c */

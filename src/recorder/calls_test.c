@@ -444,6 +444,95 @@ static void switches_in_the_tree(void **state)
     end();
 }
 
+static uint64_t active_of(const struct decoded_event *ev, uint32_t *track)
+{
+    const struct stream_slot *more = ev->ended_elsewhere ? ev->end_more : ev->more;
+    for (uint32_t code; (code = stream_slot_code(more)) >= 16 && code < 32; more++)
+        if (code == STREAM_SLOT_ACTIVE) {
+            *track = stream_slot_id(more);
+            return more->head >> STREAM_SLOT_TIME_SHIFT & 1 ? more->rest : UINT64_MAX;
+        }
+    return UINT64_MAX;
+}
+
+/* However long coroutines take turns: few switches are told, the file keeps to its bound by going over to the tree, nothing is
+ * lost, and calls that are stored bring their track and how long that ran. */
+static void switches_of_thinned_calls(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"calls=one_in:4,max_bytes=128K",
+                                           "calls=threshold:1us,max_bytes=128K"};
+    for (size_t policy = 0; policy < 2; policy++) {
+        begin_with(policies[policy]);
+        struct lam_track one = lam_track_create(LAM_DEFAULT, label("one"));
+        struct lam_track two = lam_track_create(LAM_DEFAULT, label("two"));
+        lam_track_switch(LAM_DEFAULT, one);
+        enter("body of one", 0);
+        lam_track_switch(LAM_DEFAULT, two);
+        enter("body of two", 0);
+        enum { TURNS = 200000 };
+        for (int i = 0; i < TURNS; i++) {
+            lam_track_switch(LAM_DEFAULT, one);
+            enter("f", 1);
+            leave("f", i % 50 == 0 ? 2000 : 100);
+            lam_track_switch(LAM_DEFAULT, two);
+            enter("g", 1);
+            leave("g", 200);
+        }
+        leave("body of two", 0);
+        lam_track_switch(LAM_DEFAULT, one);
+        leave("body of one", 0);
+        finish();
+        assert_true(in.size <= 128 << 10);
+        for (size_t i = 0; i < sizeof in.header->lost / sizeof in.header->lost[0]; i++)
+            assert_int_equal(in.header->lost[i], 0);
+        assert_non_null(
+            decoded_record(&in, STREAM_REC_POLICY, STREAM_CALLS_AUTO | STREAM_CALLS_TREE, 0));
+        uint32_t track = 0;
+        assert_int_equal(active_of(decoded_find(&in, "body of one", 0), &track),
+                         TURNS * 101 + TURNS / 50 * 1900);
+        assert_int_equal(track, one.id);
+        assert_int_equal(active_of(decoded_find(&in, "body of two", 0), &track), TURNS * 201);
+        assert_int_equal(track, two.id);
+        uint64_t f = active_of(decoded_find(&in, "f", 1), &track);
+        assert_true(f == 2000 || f == 100);
+        assert_int_equal(track, one.id);
+        end();
+    }
+}
+
+/* Coroutines that are too short to be stored: what they folded is told once for many of them. */
+static void short_coroutines(void **state)
+{
+    (void)state;
+    begin_with("calls=threshold:1ms,max_bytes=128K");
+    enum { ROUNDS = 20000, BODIES = 20 };
+    struct lam_track track = lam_track_create(LAM_DEFAULT, label("coroutine"));
+    lam_track_switch(LAM_DEFAULT, track);
+    for (int i = 0; i < ROUNDS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "body %d", i % BODIES);
+        enter(name, 0);
+        leave(name, 10);
+        lam_track_switch(LAM_DEFAULT, (struct lam_track){0});
+        lam_track_switch(LAM_DEFAULT, track);
+    }
+    finish();
+    uint64_t calls = 0, folds = 0;
+    for (size_t i = 0; i < in.count; i++) {
+        const struct decoded_event *ev = &in.events[i];
+        if (ev->code != STREAM_SLOT_FOLD)
+            continue;
+        assert_int_equal(ev->track, 0);
+        assert_int_equal(stream_slot_code(&ev->more[1]), STREAM_SLOT_COUNT);
+        calls += ev->more[1].rest;
+        folds++;
+    }
+    assert_int_equal(calls, ROUNDS);
+    assert_in_range(folds, BODIES, 2 * BODIES);
+    end();
+}
+
 static void late_names(void **state)
 {
     (void)state;
@@ -575,6 +664,8 @@ int main(void)
         cmocka_unit_test(tracks),
         cmocka_unit_test(many_tracks),
         cmocka_unit_test(switches_in_the_tree),
+        cmocka_unit_test(switches_of_thinned_calls),
+        cmocka_unit_test(short_coroutines),
         cmocka_unit_test(late_names),
         cmocka_unit_test(labels_of_all_sorts),
         cmocka_unit_test(a_million_labels),

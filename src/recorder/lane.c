@@ -96,12 +96,11 @@ static int has_budget(const struct lam_recorder *rec, uint32_t size)
     return !rec->max_bytes || used + size <= rec->max_bytes - rec->max_bytes / 8;
 }
 
-static struct stream_page *claim_page(struct lane *lane, uint32_t size, uint64_t base)
+static struct stream_page *claim_page(struct lane *lane, uint32_t size, uint32_t least, uint64_t base)
 {
     struct lam_recorder *rec = lane->rec;
     struct stream_page fields = {
         .kind = STREAM_PAGE_EVENTS,
-        .size_bytes = size,
         .thread = lane->number,
         .base_ticks = base,
         .sequence = lane->sequence,
@@ -109,6 +108,10 @@ static struct stream_page *claim_page(struct lane *lane, uint32_t size, uint64_t
     };
     int rc = -EFBIG;
     struct stream_page *page = NULL;
+    /* What is left of the budget, in smaller pages. */
+    while (rec->mode == LAM_MODE_STOP && size > least && !has_budget(rec, size))
+        size /= 2;
+    fields.size_bytes = size;
     if (has_budget(rec, size))
         page = stream_claim_page_as(&rec->stream, &fields, &rc);
     if (page)
@@ -189,13 +192,15 @@ static int next_page(struct lane *lane, uint32_t need, uint64_t base)
     if (lane->retry_ticks && clock_ticks(lane->rec->stream.use_counter) < lane->retry_ticks)
         return -1;
     /* While a handler's event is being stored on top of another, that one may still write to the old page. */
-    if (lane->page && lane->size == STREAM_PAGE_MAX && lane->busy <= 1 && need < STREAM_PAGE_MAX / 2)
+    if (lane->page && lane->size == STREAM_PAGE_MAX && lane->busy <= 1 && need < STREAM_PAGE_MAX / 2 &&
+        (lane->rec->mode == LAM_MODE_FLIGHT || has_budget(lane->rec, lane->size)))
         return turn_over(lane, base);
     uint32_t size = lane->next_size ? lane->next_size : (uint32_t)STREAM_PAGE_MIN;
     need += 3 * (uint32_t)sizeof(struct stream_slot); /* owner, track, base */
-    while (size < STREAM_PAGE_MAX && size - STREAM_PAGE_HEADER_BYTES < need)
-        size *= 2;
-    struct stream_page *page = claim_page(lane, size, base);
+    uint32_t least = STREAM_PAGE_MIN;
+    while (least < STREAM_PAGE_MAX && least - STREAM_PAGE_HEADER_BYTES < need)
+        least *= 2;
+    struct stream_page *page = claim_page(lane, size > least ? size : least, least, base);
     if (!page)
         return -1;
     leave_page(lane);
@@ -277,8 +282,11 @@ int lane_make_room(struct lane *lane, uint32_t size, uint64_t time, int is_past)
         lane->changing = 0;
     }
     signals_restore(signals);
-    if (rc < 0)
+    if (rc < 0) {
         lane_count_lost(lane->rec, lane->loss);
+        if (lane->rec->calls & LAM_CALLS_AUTO && lane->loss == STREAM_LOSS_FILE_LIMIT)
+            calls_change_over(lane);
+    }
     return rc;
 }
 
@@ -387,6 +395,8 @@ static void give_back(struct lane *lane)
     uint32_t generation = lane->generation;
     if (!generation)
         return; /* wiped: it was a parent's */
+    if (generation == recorder_generation(rec) && !lane->changing)
+        calls_write_loose(lane);
     if (is_switch_untold(lane))
         lane->limit = lane->page + lane->size;
     lane->switch_told = 0;

@@ -289,9 +289,16 @@ static int take_options(struct lam_recorder *rec, const struct lam_options *opti
     rec->max_bytes = options->max_bytes;
     rec->mode = options->mode;
     rec->calls = options->calls;
+    int is_thinned = (options->calls & (LAM_CALLS_ONE_IN | LAM_CALLS_THRESHOLD)) &&
+                     options->max_bytes && options->mode == LAM_MODE_STOP &&
+                     !(options->calls & (LAM_CALLS_TREE | LAM_CALLS_AUTO));
+    /* However few calls are stored: a program can run for longer. */
+    if (is_thinned)
+        rec->calls |= LAM_CALLS_AUTO;
     rec->one_in = options->one_in ? options->one_in : 64;
     rec->tree_bytes = options->tree_bytes ? options->tree_bytes : 4u << 20;
     rec->auto_bytes = options->auto_bytes  ? options->auto_bytes
+                      : is_thinned         ? options->max_bytes / 4 * 3
                       : options->max_bytes ? options->max_bytes / 2
                                            : 64u << 20;
     enum lam_counter list[4];

@@ -79,7 +79,8 @@ struct lane {
     struct stream_cursor records;
     struct calls *calls; /* of the track that runs, or the thread's own */
     struct calls *own_calls;
-    struct pick *picks; /* one in N, by label: of all tracks that this thread runs */
+    struct pick *picks;       /* one in N, by label: of all tracks that this thread runs */
+    struct pick *quick_picks; /* the same while that is all that is done; NULL: not */
     uint64_t random;
     struct call_tree *tree;
     struct perf_counter clock_counter;
@@ -309,15 +310,17 @@ uint32_t counters_list(uint32_t bits, enum lam_counter out[4]);
 
 /* Automatic mode: the tree begins. */
 void calls_change_over(struct lane *lane);
-/* Is what is called now told by the tree? */
-static inline int calls_in_tree(const struct lam_recorder *rec)
+/* Are there calls without an event of their own, in the tree, in others' events or in no place? */
+static inline int calls_are_folded(const struct lam_recorder *rec)
 {
-    return (rec->calls & LAM_CALLS_TREE) ||
+    return (rec->calls & (LAM_CALLS_TREE | LAM_CALLS_THRESHOLD | LAM_CALLS_ONE_IN)) ||
            ((rec->calls & LAM_CALLS_AUTO) && __atomic_load_n(&rec->live->tree_over, __ATOMIC_RELAXED));
 }
 /* now: when the switch was recorded. */
 void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now);
 void calls_end_track(struct lane *lane, uint32_t track);
+/* What the thread's tracks folded into no call. */
+void calls_write_loose(struct lane *lane);
 void calls_leave_thread(struct lane *lane);
 void calls_tell(struct lane *lane);
 

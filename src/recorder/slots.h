@@ -85,6 +85,15 @@ static inline struct slot_place slot_reserve(struct lane *lane, uint32_t size, u
     }
 }
 
+/* The lane goes over to a track; the next event tells. */
+static inline void lane_set_track(struct lane *lane, uint32_t track)
+{
+    /* The track before the limit: a handler that tells the switch tells the right one. */
+    LANE_STORE(lane->track, track);
+    HANDLER_FENCE();
+    LANE_STORE(lane->limit, 0);
+}
+
 /* One try of slot_reserve() with the time stamp counter: 0 when a handler came in between, or the page has no room, or the time
  * does not fit its base. */
 static inline int slot_try(struct lane *lane, uint32_t size, struct slot_place *place)

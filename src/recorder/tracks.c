@@ -19,8 +19,9 @@ struct lam_track lam_track_create(struct lam_recorder *rec, struct lam_label nam
     return track;
 }
 
-/* In the tree a switch is told when an event follows it, or when none was told for 10 ms: the tree's times need none, and an
- * interval that is open meanwhile has its active time from what was told. Else switches alone would fill any file. */
+/* Where calls are folded a switch is told when an event follows it, or when none was told for 10 ms: calls bring the times that
+ * were measured here, and another interval that is open meanwhile has its active time from what was told. Else switches alone
+ * would fill any file. */
 static int is_left_out(struct lane *lane, uint64_t now)
 {
     return lane->page && now - lane->switch_told < lane->rec->time_every / 100;
@@ -35,13 +36,10 @@ int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
         return LAM_E_CLOSED;
     if (lane->track == track.id)
         return LAM_OK;
-    if (calls_in_tree(lane->rec)) {
+    if (calls_are_folded(lane->rec)) {
         uint64_t now = lane_now(lane);
         if (is_left_out(lane, now)) {
-            /* The track before the limit: a handler that tells the switch tells the right one. */
-            LANE_STORE(lane->track, track.id);
-            HANDLER_FENCE();
-            LANE_STORE(lane->limit, 0);
+            lane_set_track(lane, track.id);
             calls_switch_track(lane, track.id, now);
             return LAM_OK;
         }

@@ -535,6 +535,8 @@ enum stream_slot_code {
         21, /* id: counter; bit 40: 0 value at the start, 1 end minus start; rest: value */
     STREAM_SLOT_COUNT = 22, /* rest: how many calls a FOLD stands for */
     STREAM_SLOT_TOTAL = 23, /* rest: their time together, outermost calls */
+    STREAM_SLOT_ACTIVE =
+        24, /* id: the interval's track; bit 40: known; rest: active time as the recorder measured it */
     /* events: a kind by its own number */
     STREAM_SLOT_KIND_MIN = 32,
     STREAM_SLOT_KIND_MAX = 254,
