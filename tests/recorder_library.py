@@ -155,39 +155,57 @@ def test_folds_at_exit():
         equal((found.get("tick"), found.get("open")), (100000, opened), f"calls of a thread that leaves main: {found}")
 
 
-def test_unloaded_plugin():
-    compile_c("plugin.so", """
+PLUGIN = """
 #include <lamella/lamella.h>
 void work(void);
 void work(void) { LAM_SCOPE("in the plug-in"); }
-""", "-shared", "-fPIC", f"-Wl,-rpath,{os.path.abspath(BUILD)}", library=SHARED)
-    program = compile_c("host", """
+"""
+
+PLUGIN_HOST = """
 #include <dlfcn.h>
 #include <pthread.h>
-static void *thread(void *arg)
+#include <stdlib.h>
+static const char *plugin_path;
+static void *thread(void *failed)
 {
-    void *plugin = dlopen("./plugin.so", RTLD_NOW);
+    void *plugin = dlopen(plugin_path, RTLD_NOW);
     if (!plugin)
-        return arg;
+        return failed;
     ((void (*)(void))dlsym(plugin, "work"))();
     dlclose(plugin);
-    return 0; /* ends after the plug-in has gone */
+    return NULL; /* ends after the plug-in has gone */
 }
-int main(void)
+int main(int argc, char **argv)
 {
-    for (int i = 0; i < 20; i++) {
-        pthread_t one;
-        void *failed = &one;
-        pthread_create(&one, 0, thread, "failed");
-        pthread_join(one, &failed);
-        if (failed)
-            return 1;
+    plugin_path = argc > 1 ? argv[1] : "";
+    for (int i = 0; i < 20; i += 4) {
+        pthread_t threads[4];
+        void *failed[4];
+        for (int k = 0; k < 4; k++)
+            pthread_create(&threads[k], NULL, thread, "failed");
+        for (int k = 0; k < 4; k++)
+            pthread_join(threads[k], &failed[k]);
+        for (int k = 0; k < 4; k++)
+            if (failed[k])
+                return 1;
     }
     return 0;
 }
-""", "-ldl", standard="-std=gnu17", library=None)
-    equal(run(program, env={"LAMELLA_OUT": "plugin.lam"}).returncode, 0, "exit code")
-    equal(labels("plugin.lam").get("in the plug-in"), 20, "events")
+"""
+
+
+def test_unloaded_plugin():
+    host = compile_c("host", PLUGIN_HOST, "-ldl", standard="-std=gnu17", library=None)
+    for name, library in (("shared", SHARED), ("archive", ARCHIVE)):
+        compile_c(f"{name}.so", PLUGIN, "-shared", "-fPIC", f"-Wl,-rpath,{os.path.abspath(BUILD)}", library=library)
+        equal(run(host, f"./{name}.so", env={"LAMELLA_OUT": f"{name}.lam"}).returncode, 0, f"exit code, {name}")
+        equal(labels(f"{name}.lam").get("in the plug-in"), 20, f"events, {name}")
+
+
+def test_static_program():
+    program = compile_c("static", SCOPE, "-static", "-Wl,--fatal-warnings")
+    equal(run(program, env={"LAMELLA_OUT": "static.lam"}).returncode, 3, "exit code")
+    equal(labels("static.lam").get("f"), 10, "events")
 
 
 MANY = """

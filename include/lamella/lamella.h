@@ -138,8 +138,9 @@ LAM_API int lam_options_parse(struct lam_options *options, const char *text);
  *          not have, LAM_E_PERM for one that it does not give (perf_event_paranoid). */
 LAM_API int lam_open(const struct lam_options *options);
 
-/* Closes it. Calls that other threads have begun end as they would have; those that begin later do nothing. Intervals that are
- * open stay open in the recording. May be opened again: a new file. Not needed at the end of a process. */
+/* Closes it. Calls that other threads have begun end as they would have, or do nothing as those that begin later (and are not
+ * counted as lost). Intervals that are open stay open in the recording. May be opened again, also while others record: a new
+ * file, in which labels, kinds and spaces have the numbers that they had. Not needed at the end of a process. */
 LAM_API void lam_close(void);
 
 /* The same for a recorder of one's own. `path` is needed. The caller's pointer is set, and set to NULL by close. What the

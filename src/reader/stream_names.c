@@ -149,6 +149,7 @@ static const char *const loss_names[] = {
     [STREAM_LOSS_IO] = "io",
     [STREAM_LOSS_TRUNCATED] = "truncated",
     [STREAM_LOSS_NO_MEMORY] = "no_memory",
+    [STREAM_LOSS_IN_HANDLER] = "in_handler",
 };
 static const char *const loss_texts[] = {
     [STREAM_LOSS_NO_SPACE] = "no space on the disk",
@@ -156,6 +157,7 @@ static const char *const loss_texts[] = {
     [STREAM_LOSS_IO] = "the stream file could not be extended",
     [STREAM_LOSS_TRUNCATED] = "somebody truncated the stream file",
     [STREAM_LOSS_NO_MEMORY] = "no memory for a thread's state",
+    [STREAM_LOSS_IN_HANDLER] = "a signal handler came while the thread's page was being changed",
 };
 
 const char *stream_loss_name(uint32_t loss)

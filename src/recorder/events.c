@@ -438,10 +438,12 @@ static inline uint64_t site_resolve(struct lam_site *site, uint32_t on, const ch
         return cache;
     uint32_t kind_id = kind_intern(LAM_DEFAULT, kind, 0);
     uint32_t label_id = kind_id ? label_intern_id(LAM_DEFAULT, label, bytes_length(label)) : 0;
+    /* Closed meanwhile: the next recording must not have an event without its name. */
+    if (kind_id == KIND_FAILED || (!label_id && __atomic_load_n(&lam_on, __ATOMIC_RELAXED) != on))
+        return 0;
     cache = (uint64_t)on << 48 | (uint64_t)kind_id << 32 | label_id;
-    if (kind_id != KIND_FAILED)
-        __atomic_store_n(&site->cache, cache, __ATOMIC_RELAXED);
-    return kind_id != KIND_FAILED ? cache : 0;
+    __atomic_store_n(&site->cache, cache, __ATOMIC_RELAXED);
+    return cache;
 }
 
 struct lam_handle lam_site_begin_event(struct lam_site *site, const char *kind, const char *label)

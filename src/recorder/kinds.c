@@ -4,8 +4,6 @@
  * so that reading takes no lock; adding takes the recorder's. */
 #include "recorder/recorder_state.h"
 
-#include <sys/mman.h>
-
 #include "core/bytes.h"
 
 static const uint32_t flavor_flags[KIND_FLAVORS] = {
@@ -14,24 +12,9 @@ static const uint32_t flavor_flags[KIND_FLAVORS] = {
     [KIND_WEIGHTED] = STREAM_KIND_CALL,
 };
 
-int kinds_init(struct lam_recorder *rec)
-{
-    if (!rec->kinds) {
-        /* Memory is used as it is touched. */
-        void *map = sys_mmap(NULL, RECORDER_KINDS * sizeof *rec->kinds, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (sys_is_error(map))
-            return LAM_E_NOMEM;
-        rec->kinds = map;
-        rec->next_kind = STREAM_SLOT_KIND_MIN;
-        rec->next_space = 0;
-    }
-    return LAM_OK;
-}
-
 static void tell(struct lane *lane, uint32_t kind)
 {
-    const struct kind_entry *entry = &lane->rec->kinds[kind];
+    const struct kind_entry *entry = &lane->rec->lexicon->kinds[kind];
     struct stream_rec_kind record = {
         .name = entry->name,
         .label = entry->label,
@@ -46,18 +29,20 @@ static void tell(struct lane *lane, uint32_t kind)
 
 void kinds_tell(struct lane *lane)
 {
-    uint32_t end = __atomic_load_n(&lane->rec->next_kind, __ATOMIC_ACQUIRE);
-    for (uint32_t kind = STREAM_SLOT_KIND_MIN; kind < end; kind++)
+    struct lexicon *lexicon = lane->rec->lexicon;
+    futex_lock(&lexicon->locks->kinds); /* as in labels_tell() */
+    for (uint32_t kind = STREAM_SLOT_KIND_MIN; kind < lexicon->next_kind; kind++)
         if (kind != STREAM_SLOT_KIND_ELSEWHERE)
             tell(lane, kind);
+    futex_unlock(&lexicon->locks->kinds);
 }
 
-static uint32_t find(const struct lam_recorder *rec, const struct kind_entry *wanted)
+static uint32_t find(const struct lexicon *lexicon, const struct kind_entry *wanted)
 {
     /* acquire: pairs with the release in add(). */
-    uint32_t end = __atomic_load_n(&rec->next_kind, __ATOMIC_ACQUIRE);
+    uint32_t end = __atomic_load_n(&lexicon->next_kind, __ATOMIC_ACQUIRE);
     for (uint32_t kind = STREAM_SLOT_KIND_MIN; kind < end; kind++) {
-        const struct kind_entry *entry = &rec->kinds[kind];
+        const struct kind_entry *entry = &lexicon->kinds[kind];
         if (entry->name == wanted->name && entry->label == wanted->label &&
             entry->space == wanted->space && entry->weight == wanted->weight &&
             entry->flags == wanted->flags)
@@ -68,25 +53,27 @@ static uint32_t find(const struct lam_recorder *rec, const struct kind_entry *wa
 
 static uint32_t add(struct lane *lane, const struct kind_entry *entry)
 {
-    struct lam_recorder *rec = lane->rec;
-    uint32_t kind = find(rec, entry);
+    struct lexicon *lexicon = lane->rec->lexicon;
+    uint32_t kind = find(lexicon, entry);
     if (kind)
         return kind;
-    kind = rec->next_kind;
+    if (lane->generation != recorder_generation(lane->rec))
+        return KIND_FAILED; /* closed meanwhile: what is open next would not know it */
+    kind = lexicon->next_kind;
     if (kind == STREAM_SLOT_KIND_ELSEWHERE)
         kind++;
     if (kind >= RECORDER_KINDS)
         return KIND_FAILED;
-    rec->kinds[kind] = *entry;
+    lexicon->kinds[kind] = *entry;
     tell(lane, kind);
     /* release: whoever sees the number sees the entry. */
-    __atomic_store_n(&rec->next_kind, kind + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&lexicon->next_kind, kind + 1, __ATOMIC_RELEASE);
     return kind;
 }
 
 static uint32_t get(struct lam_recorder *rec, const struct kind_entry *entry)
 {
-    uint32_t kind = find(rec, entry);
+    uint32_t kind = find(rec->lexicon, entry);
     if (kind)
         return kind;
     struct lane *lane = lane_of(rec->is_default ? LAM_DEFAULT : rec);
@@ -94,9 +81,10 @@ static uint32_t get(struct lam_recorder *rec, const struct kind_entry *entry)
         return KIND_FAILED;
     uint64_t signals = signals_block();
     lane->changing = 1;
-    futex_lock(&rec->live->lock);
+    uint32_t *lock = &lane->rec->lexicon->locks->kinds;
+    futex_lock(lock);
     kind = add(lane, entry);
-    futex_unlock(&rec->live->lock);
+    futex_unlock(lock);
     lane->changing = 0;
     signals_restore(signals);
     return kind;
@@ -116,11 +104,13 @@ uint32_t kind_intern(struct lam_recorder *rec, const char *name, uint32_t flags)
 
 uint32_t kind_flavor(struct lam_recorder *rec, uint32_t kind, enum kind_flavor flavor)
 {
-    if (kind < STREAM_SLOT_KIND_MIN || kind >= __atomic_load_n(&rec->next_kind, __ATOMIC_ACQUIRE))
+    struct lexicon *lexicon = rec->lexicon;
+    if (kind < STREAM_SLOT_KIND_MIN || kind >= __atomic_load_n(&lexicon->next_kind, __ATOMIC_ACQUIRE))
         return 0;
-    struct kind_entry *entry = &rec->kinds[kind];
+    struct kind_entry *entry = &lexicon->kinds[kind];
     uint32_t known = __atomic_load_n(&entry->flavor[flavor], __ATOMIC_RELAXED);
-    if (known)
+    /* A recorder that was open before may have had another weight. */
+    if (known && (flavor != KIND_WEIGHTED || lexicon->kinds[known].weight == rec->one_in))
         return known;
     struct kind_entry wanted = {
         .name = entry->name,
@@ -198,7 +188,8 @@ struct lam_space lam_space_create(struct lam_recorder *rec)
     struct lam_space none = {0};
     if (lam_is_off(rec))
         return none;
-    return (struct lam_space){__atomic_add_fetch(&recorder_of(rec)->next_space, 1, __ATOMIC_RELAXED)};
+    return (struct lam_space){
+        __atomic_add_fetch(&recorder_of(rec)->lexicon->next_space, 1, __ATOMIC_RELAXED)};
 }
 
 struct lam_kind lam_kind_keyed(struct lam_recorder *rec, const char *name, const char *label,

@@ -64,15 +64,6 @@ static void *get_pages(size_t bytes)
     return sys_is_error(map) ? NULL : map;
 }
 
-int labels_init(struct lam_recorder *rec)
-{
-    if (rec->shards)
-        return LAM_OK; /* the default recorder is opened again: its labels keep their ids */
-    rec->shards = get_pages(RECORDER_SHARDS * sizeof *rec->shards);
-    rec->next_label = 0;
-    return rec->shards ? LAM_OK : LAM_E_NOMEM;
-}
-
 static int is_same(const struct label_entry *entry, const struct label_key *key)
 {
     return entry->hash == key->hash && entry->size == key->size &&
@@ -83,7 +74,7 @@ static int is_same(const struct label_entry *entry, const struct label_key *key)
 static struct label_shard *shard_of(struct lam_recorder *rec, uint64_t hash, uint32_t *number)
 {
     *number = (uint32_t)(hash >> 58);
-    return &rec->shards[*number];
+    return &rec->lexicon->shards[*number];
 }
 
 static const struct label_entry *look_up(const struct label_shard *shard, const struct label_key *key)
@@ -123,6 +114,23 @@ static int grow(struct label_shard *shard)
     return LAM_OK;
 }
 
+/* One word says what is left: a fork in the middle of this, by another thread, leaves the child one of its two values. */
+static void *take_from_arena(struct label_shard *shard, uint32_t bytes)
+{
+    uint32_t left = __atomic_load_n(&shard->arena_left, __ATOMIC_RELAXED);
+    if (bytes > left) {
+        uint8_t *arena = get_pages(ARENA_BYTES);
+        if (!arena)
+            return NULL;
+        /* release: the child never has the new arena's end with more left than is there. */
+        __atomic_store_n(&shard->arena_left, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&shard->arena_end, arena + ARENA_BYTES, __ATOMIC_RELEASE);
+        left = ARENA_BYTES;
+    }
+    __atomic_store_n(&shard->arena_left, left - bytes, __ATOMIC_RELEASE);
+    return shard->arena_end - left;
+}
+
 static struct label_entry *new_entry(struct label_shard *shard, const struct label_key *key)
 {
     size_t bytes = (sizeof(struct label_entry) + key->size + 7) & ~(size_t)7;
@@ -130,15 +138,7 @@ static struct label_entry *new_entry(struct label_shard *shard, const struct lab
     if (bytes > ARENA_BYTES / 4) {
         entry = get_pages(bytes);
     } else {
-        if (bytes > shard->arena_left) {
-            shard->arena = get_pages(ARENA_BYTES);
-            shard->arena_left = shard->arena ? ARENA_BYTES : 0;
-        }
-        entry = (struct label_entry *)(void *)shard->arena;
-        if (entry) {
-            shard->arena += bytes;
-            shard->arena_left -= (uint32_t)bytes;
-        }
+        entry = take_from_arena(shard, (uint32_t)bytes);
     }
     if (!entry)
         return NULL;
@@ -180,33 +180,39 @@ static void tell(struct lane *lane, const struct label_entry *entry, uint64_t no
 
 void labels_tell(struct lane *lane)
 {
+    struct lexicon *lexicon = lane->rec->lexicon;
     uint64_t now = clock_ticks(lane->rec->stream.use_counter);
     for (uint32_t i = 0; i < RECORDER_SHARDS; i++) {
-        const struct label_table *table =
-            __atomic_load_n(&lane->rec->shards[i].table, __ATOMIC_ACQUIRE);
+        /* The lock: what a thread was adding for the recorder that was open before is there when it is passed. */
+        futex_lock(&lexicon->locks->shard[i]);
+        const struct label_table *table = lexicon->shards[i].table;
         for (uint64_t at = 0; table && at <= table->mask; at++) {
             const struct label_entry *entry = __atomic_load_n(&table->slots[at], __ATOMIC_ACQUIRE);
             if (entry)
                 tell(lane, entry, now);
         }
+        futex_unlock(&lexicon->locks->shard[i]);
     }
 }
 
 /* ---- interning ---- */
 
-/* Under the shard's lock. Returns 0 when there is no memory. */
+/* Under the shard's lock. Returns 0 when there is no memory, or the recorder was closed meanwhile. */
 static uint32_t add(struct lane *lane, struct label_shard *shard, const struct label_key *key)
 {
     const struct label_entry *known = look_up(shard, key);
     if (known)
         return known->id;
+    /* A label that was told to a closed recording would have no text in the next one. */
+    if (lane->generation != recorder_generation(lane->rec))
+        return 0;
     if (!shard->table || shard->count * 2ull > shard->table->mask)
         if (grow(shard) < 0)
             return 0;
     struct label_entry *entry = new_entry(shard, key);
     if (!entry)
         return 0;
-    entry->id = __atomic_add_fetch(&lane->rec->next_label, 1, __ATOMIC_RELAXED);
+    entry->id = __atomic_add_fetch(&lane->rec->lexicon->next_label, 1, __ATOMIC_RELAXED);
     tell(lane, entry, clock_ticks(lane->rec->stream.use_counter));
     insert(shard->table, entry);
     shard->count++;
@@ -228,7 +234,7 @@ static uint32_t intern(struct lam_recorder *rec, const struct label_key *key)
     /* Busy with its records already: a handler of a fault came in between. */
     if (!lane->changing) {
         lane->changing = 1;
-        uint32_t *lock = &rec->live->shard_lock[number];
+        uint32_t *lock = &lane->rec->lexicon->locks->shard[number];
         futex_lock(lock);
         id = add(lane, shard, key);
         futex_unlock(lock);
@@ -241,7 +247,7 @@ static uint32_t intern(struct lam_recorder *rec, const struct label_key *key)
 uint32_t label_intern_id(struct lam_recorder *rec, const char *bytes, size_t size)
 {
     rec = recorder_of(rec);
-    if (size == 0 || !rec->shards)
+    if (size == 0 || !rec->lexicon)
         return 0;
     struct label_key key = {.bytes = (const uint8_t *)bytes,
                             .size = size > LABEL_BYTES_MAX ? (uint32_t)LABEL_BYTES_MAX
@@ -262,10 +268,10 @@ struct lam_label lam_label_compose(struct lam_recorder *rec, const struct lam_la
                                    size_t count, enum lam_compose how)
 {
     struct lam_label none = {0};
-    if (lam_is_off(rec) || !recorder_of(rec)->shards || !count || count > PARTS_MAX)
+    if (lam_is_off(rec) || !recorder_of(rec)->lexicon || !count || count > PARTS_MAX)
         return none;
     rec = recorder_of(rec);
-    uint32_t known = __atomic_load_n(&rec->next_label, __ATOMIC_RELAXED);
+    uint32_t known = __atomic_load_n(&rec->lexicon->next_label, __ATOMIC_RELAXED);
     for (size_t i = 0; i < count; i++)
         if (parts[i].id > known)
             return none; /* of another recorder: it would refer forward */

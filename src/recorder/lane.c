@@ -205,8 +205,10 @@ static int next_page(struct lane *lane, uint32_t need, uint64_t base)
         return -1;
     leave_page(lane);
     begin_page(lane, page, base);
-    /* A recycled page may be smaller than what is asked for. */
-    return lane->limit - lane->next >= need - 3 * sizeof(struct stream_slot) ? 0 : -1;
+    if (lane->limit - lane->next >= need - 3 * sizeof(struct stream_slot))
+        return 0;
+    lane->loss = STREAM_LOSS_FILE_LIMIT; /* a recycled page, which is smaller than what is asked for */
+    return -1;
 }
 
 /* The page has room, so `time` does not fit its base: it lies far away from it, or before it. Or a handler that came since it
@@ -264,12 +266,23 @@ static int tell_switch(struct lane *lane)
     return 0;
 }
 
+static void lose_event(struct lane *lane)
+{
+    lane_count_lost(lane->rec, lane->loss);
+    if (lane->rec->calls & LAM_CALLS_AUTO && lane->loss == STREAM_LOSS_FILE_LIMIT)
+        calls_change_over(lane);
+}
+
 int lane_make_room(struct lane *lane, uint32_t size, uint64_t time, int is_past)
 {
     int rc = -1;
     uint64_t signals = signals_block();
+    /* Closed since the caller took its lane (or a child that a handler forked): as if the event had come later. */
+    int is_open = lane->generation && lane->generation == recorder_generation(lane->rec);
     /* Set: a handler of a signal that cannot be blocked came while this was going on. */
-    if (!lane->changing && lane->generation && lane->generation == recorder_generation(lane->rec)) {
+    if (is_open && lane->changing) {
+        lane_count_lost(lane->rec, STREAM_LOSS_IN_HANDLER);
+    } else if (is_open) {
         lane->changing = 1;
         if (is_switch_untold(lane)) {
             rc = tell_switch(lane);
@@ -280,13 +293,10 @@ int lane_make_room(struct lane *lane, uint32_t size, uint64_t time, int is_past)
             rc = change_base(lane, time, is_past);
         }
         lane->changing = 0;
+        if (rc < 0)
+            lose_event(lane);
     }
     signals_restore(signals);
-    if (rc < 0) {
-        lane_count_lost(lane->rec, lane->loss);
-        if (lane->rec->calls & LAM_CALLS_AUTO && lane->loss == STREAM_LOSS_FILE_LIMIT)
-            calls_change_over(lane);
-    }
     return rc;
 }
 
@@ -297,17 +307,12 @@ static struct lane *fresh_lane(struct lam_recorder *rec)
     struct live *live = rec->live;
     if (!live->fresh_count) {
         size_t bytes = FRESH_LANES * sizeof(struct lane);
-        void *map = sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (sys_is_error(map))
+        live->fresh_lanes = lexicon_wiped_memory(bytes);
+        if (!live->fresh_lanes)
             return NULL;
-        if (sys_call3(SYS_madvise, map, bytes, MADV_WIPEONFORK) < 0) {
-            sys_munmap(map, bytes);
-            return NULL;
-        }
-        live->fresh_lanes = map;
         live->fresh_count = FRESH_LANES;
     }
-    if (rec->lane_numbers + 1 >= 1u << LANE_NUMBER_BITS)
+    if (__atomic_load_n(&rec->lane_numbers, __ATOMIC_RELAXED) + 1 >= 1u << LANE_NUMBER_BITS)
         return NULL;
     struct lane *lane = live->fresh_lanes + (FRESH_LANES - live->fresh_count--);
     lane->number = __atomic_add_fetch(&rec->lane_numbers, 1, __ATOMIC_RELAXED);
@@ -315,15 +320,21 @@ static struct lane *fresh_lane(struct lam_recorder *rec)
     return lane;
 }
 
-static struct lane *take_lane(struct lam_recorder *rec)
+/* NULL: no memory (counted), or closed: who closes takes the same lock. */
+static struct lane *take_lane(struct lam_recorder *rec, uint32_t generation)
 {
     struct live *live = rec->live;
+    struct lane *lane = NULL;
     futex_lock(&live->lock);
-    struct lane *lane = live->free_lanes;
-    if (lane)
-        live->free_lanes = lane->next_free;
-    else
-        lane = fresh_lane(rec);
+    if (generation == recorder_generation(rec)) {
+        lane = live->free_lanes;
+        if (lane)
+            live->free_lanes = lane->next_free;
+        else
+            lane = fresh_lane(rec);
+        if (!lane)
+            lane_count_lost(rec, STREAM_LOSS_NO_MEMORY);
+    }
     if (lane) {
         lane->next_free = NULL;
         lane->thread = ++live->threads;
@@ -448,12 +459,14 @@ static struct lane *find_lane(struct lam_recorder *rec)
     for (struct lane *lane = thread_state.all, *next; lane; lane = next) {
         /* Wiped lanes have lost their links too: nothing behind one can be reached, and nothing need be. */
         next = lane->next_of_thread;
-        if (lane->generation && lane->rec != rec)
-            continue;
-        if (lane->generation && lane->generation == recorder_generation(rec)) {
-            found = lane;
+        if (lane->generation && lane->generation == recorder_generation(lane->rec)) {
+            if (lane->rec == rec)
+                found = lane;
             continue;
         }
+        /* What a handler of ours interrupted still writes to its page. */
+        if (lane->generation && (lane->busy || lane->changing))
+            continue;
         forget(lane);
         give_back(lane);
     }
@@ -472,11 +485,9 @@ static void remember(struct lam_recorder *rec, struct lane *lane)
 
 struct lane *lane_new(struct lam_recorder *rec, uint32_t generation)
 {
-    struct lane *lane = take_lane(rec);
-    if (!lane) {
-        lane_count_lost(rec, STREAM_LOSS_NO_MEMORY);
+    struct lane *lane = take_lane(rec, generation);
+    if (!lane)
         return NULL;
-    }
     lane->changing = 1;
     lane->rec = rec;
     lane->live = rec->live;
@@ -502,6 +513,9 @@ struct lane *lane_attach(struct lam_recorder *rec)
 {
     uint32_t generation = recorder_generation(rec);
     if (!generation || thread_state.attaching)
+        return NULL;
+    /* acquire: pairs with the release in open_default(). */
+    if (rec->is_default && !__atomic_load_n(&lam_on, __ATOMIC_ACQUIRE) && !thread_state.opening)
         return NULL;
     uint64_t signals = signals_block();
     thread_state.attaching = 1;
@@ -544,7 +558,10 @@ static void end_of_thread(void *value)
 
 int lane_init_threads(void)
 {
-    if (!has_key && pthread_key_create(&thread_key, end_of_thread) != 0)
+    if (has_key)
+        return LAM_OK;
+    pin_code(); /* the key's destructor is called whenever a thread ends */
+    if (pthread_key_create(&thread_key, end_of_thread) != 0)
         return LAM_E_NOMEM;
     has_key = 1;
     return LAM_OK;

@@ -472,7 +472,7 @@ static void offsets_of_more_than_32_bits(void **state)
     begin_with("");
     struct lam_kind kind = lam_kind_intern(LAM_DEFAULT, "A");
     const uint64_t far_away = 5ull << 30;
-    __atomic_fetch_add(&default_recorder.stream.header->next_offset, far_away, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&default_recorder->stream.header->next_offset, far_away, __ATOMIC_RELAXED);
     struct lam_handle outer = lam_begin(LAM_DEFAULT, kind, (struct lam_label){1});
     for (uint64_t i = 0; i < 100000; i++)
         assert_int_equal(lam_integer(LAM_DEFAULT, kind, (struct lam_label){1}, i), LAM_OK);

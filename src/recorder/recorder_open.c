@@ -9,29 +9,19 @@
 
 #include "core/bytes.h"
 
-struct lam_recorder default_recorder = {.is_default = 1};
+static struct lam_recorder no_recorder = {.is_default = 1};
+struct lam_recorder *default_recorder = &no_recorder;
 
 /* Opening, and beginning in a child, are one at a time. Wiped on fork, like all locks. */
 static uint32_t *open_lock;
 static uint32_t last_generation; /* of recorders of the program's own */
-
-static void *wiped_page(size_t bytes)
-{
-    void *map = sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (sys_is_error(map))
-        return NULL;
-    if (sys_call3(SYS_madvise, map, bytes, MADV_WIPEONFORK) == 0)
-        return map;
-    sys_munmap(map, bytes);
-    return NULL;
-}
 
 static uint32_t *get_open_lock(void)
 {
     uint32_t *lock = __atomic_load_n(&open_lock, __ATOMIC_ACQUIRE);
     if (lock)
         return lock;
-    uint32_t *fresh = wiped_page(4096);
+    uint32_t *fresh = lexicon_wiped_memory(4096);
     if (!fresh)
         return NULL;
     if (__atomic_compare_exchange_n(&open_lock, &lock, fresh, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -331,13 +321,16 @@ static int prepare(struct lam_recorder *rec, const struct lam_options *options)
 
 static int begin(struct lam_recorder *rec, uint32_t generation)
 {
-    rec->live = wiped_page(sizeof *rec->live);
     if (!rec->live)
+        rec->live = lexicon_wiped_memory(sizeof *rec->live);
+    if (!rec->lexicon)
+        rec->lexicon = lexicon_new();
+    if (!rec->live || !rec->lexicon)
         return LAM_E_NOMEM;
     rec->live->first_lane = __atomic_load_n(&rec->lane_numbers, __ATOMIC_RELAXED) + 1;
     int rc;
-    if ((rc = labels_init(rec)) < 0 || (rc = kinds_init(rec)) < 0 || (rc = flight_init(rec)) < 0 ||
-        (rc = lane_init_threads()) < 0 || (rc = begin_stream(rec, 0)) < 0)
+    if ((rc = flight_init(rec)) < 0 || (rc = lane_init_threads()) < 0 ||
+        (rc = begin_stream(rec, 0)) < 0)
         return rc;
     rec->live->alive = 1;
     /* release: who sees the generation sees the recorder. */
@@ -367,19 +360,46 @@ static int open_recorder(struct lam_recorder *rec, const struct lam_options *opt
                          uint32_t generation)
 {
     int rc = prepare(rec, options);
-    return rc < 0 ? rc : begin(rec, generation);
+    if (rc < 0)
+        return rc;
+    thread_state.opening = 1;
+    rc = begin(rec, generation);
+    thread_state.opening = 0;
+    return rc;
 }
 
+static struct lam_recorder *new_recorder(void)
+{
+    struct lam_recorder *rec =
+        sys_mmap(NULL, sizeof *rec, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return sys_is_error(rec) ? NULL : rec;
+}
+
+/* Each time another recorder: threads that still write for the last one, or hold its lanes, do not notice. */
 static int open_default(const struct lam_options *options)
 {
-    static uint32_t opened; /* 16 bits of call sites' caches: 65,535 times */
+    static uint32_t opened;           /* 16 bits of call sites' caches: 65,535 times */
+    static struct lam_recorder *next; /* what was not opened for an error is tried again */
     if (__atomic_load_n(&lam_on, __ATOMIC_RELAXED))
         return LAM_E_BUSY;
     if (opened >= 65535)
         return LAM_E_TOOBIG;
-    int rc = open_recorder(&default_recorder, options, opened + 1);
-    if (rc < 0)
+    if (!next && !(next = new_recorder()))
+        return LAM_E_NOMEM;
+    struct lam_recorder *last = default_recorder;
+    next->is_default = 1;
+    next->lexicon = last->lexicon;
+    next->lane_numbers =
+        __atomic_load_n(&last->lane_numbers,
+                        __ATOMIC_RELAXED); /* so that handles of the last one are known as such */
+    /* release: pairs with recorder_of(). Opening itself records by that name. */
+    __atomic_store_n(&default_recorder, next, __ATOMIC_RELEASE);
+    int rc = open_recorder(next, options, opened + 1);
+    if (rc < 0) {
+        __atomic_store_n(&default_recorder, last, __ATOMIC_RELEASE);
         return rc;
+    }
+    next = NULL;
     __atomic_store_n(&lam_on, ++opened, __ATOMIC_RELEASE);
     return LAM_OK;
 }
@@ -416,11 +436,11 @@ static void close_recorder(struct lam_recorder *rec)
     }
     if (rec->is_default)
         __atomic_store_n(&lam_on, 0, __ATOMIC_RELEASE);
-    __atomic_store_n(&rec->generation, 0, __ATOMIC_RELEASE);
-    /* The header stays mapped, as others may count in it. */
+    /* The header stays mapped, as others may count in it. The generation under the lock: no lane is taken afterwards. */
     struct live *live = rec->live;
     uint64_t signals = signals_block();
     futex_lock(&live->lock);
+    __atomic_store_n(&rec->generation, 0, __ATOMIC_RELEASE);
     live->closed_fd = rec->stream.file.fd + 1;
     lane_close_file(live);
     futex_unlock(&live->lock);
@@ -434,7 +454,7 @@ void lam_close(void)
         return;
     futex_lock(lock);
     if (__atomic_load_n(&lam_on, __ATOMIC_RELAXED))
-        close_recorder(&default_recorder);
+        close_recorder(default_recorder);
     futex_unlock(lock);
 }
 
@@ -445,9 +465,8 @@ int lam_recorder_open(struct lam_recorder **out, const struct lam_options *optio
     uint32_t *lock = get_open_lock();
     if (!lock)
         return LAM_E_NOMEM;
-    struct lam_recorder *rec =
-        sys_mmap(NULL, sizeof *rec, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (sys_is_error(rec))
+    struct lam_recorder *rec = new_recorder();
+    if (!rec)
         return LAM_E_NOMEM;
     futex_lock(lock);
     int rc = open_recorder(rec, options, ++last_generation ? last_generation : ++last_generation);
@@ -497,7 +516,7 @@ int lam_recorder_stats(struct lam_recorder *rec, struct lam_stats *stats)
         .refused_ends = counts[STREAM_COUNT_REPEATED_ENDS] + counts[STREAM_COUNT_FOREIGN_ENDS],
         .recycled_pages = counts[STREAM_COUNT_RECYCLED_PAGES],
         .untold_calls = counts[STREAM_COUNT_UNTOLD_CALLS],
-        .labels = __atomic_load_n(&rec->next_label, __ATOMIC_RELAXED),
+        .labels = __atomic_load_n(&rec->lexicon->next_label, __ATOMIC_RELAXED),
         .lanes = __atomic_load_n(&rec->live->most_lanes, __ATOMIC_RELAXED),
     };
     return LAM_OK;
@@ -519,7 +538,7 @@ __attribute__((constructor(101))) static void open_by_environment(void)
 /* Late: the recorder stays open, for what others do after this. */
 __attribute__((destructor(101))) static void tell_end(void)
 {
-    struct lam_recorder *rec = &default_recorder;
+    struct lam_recorder *rec = recorder_of(LAM_DEFAULT);
     if (!__atomic_load_n(&lam_on, __ATOMIC_RELAXED) || !rec->live->alive)
         return;
     struct lane *lane = lane_of(LAM_DEFAULT);

@@ -90,7 +90,7 @@ struct lane {
 struct live { /* wiped on fork */
     uint32_t alive;
     uint32_t begin_lock; /* the child's stream */
-    uint32_t lock;       /* lanes, kinds, stacks of tracks */
+    uint32_t lock;       /* lanes, stacks of tracks */
     uint32_t failed;     /* the child's stream could not be made */
     uint32_t first_lane; /* smaller numbers are a parent's */
     uint32_t threads;
@@ -102,7 +102,6 @@ struct live { /* wiped on fork */
     uint32_t fresh_count;
     uint32_t tree_over;  /* automatic call policy: the tree has begun */
     uint64_t tree_bytes; /* claimed for trees */
-    uint32_t shard_lock[RECORDER_SHARDS];
 };
 
 struct label_table;
@@ -111,7 +110,7 @@ struct label_shard {
     struct label_table *table; /* atomic; replaced when it grows */
     uint32_t count;
     uint32_t arena_left;
-    uint8_t *arena;
+    uint8_t *arena_end;
 };
 
 #define KIND_FAILED UINT32_MAX /* not filtered out, but closed or without room */
@@ -135,12 +134,31 @@ struct kind_entry {
     uint32_t flavor[KIND_FLAVORS]; /* numbers of the same kind for other sorts of events; 0: not made yet */
 };
 
+struct lexicon_locks { /* wiped on fork */
+    uint32_t shard[RECORDER_SHARDS];
+    uint32_t kinds;
+};
+
+/* What the program holds numbers of. The default recorder is another one each time it is opened, and all of them have the same
+ * lexicon: labels and kinds keep their numbers. Whoever adds to it does so under one of the locks, with a lane of the
+ * recorder that is open, and tells its stream; the opening of the next one passes all locks, so that it tells the rest. */
+struct lexicon {
+    struct lexicon_locks *locks;
+    struct label_shard *shards; /* RECORDER_SHARDS of them */
+    uint32_t next_label;        /* atomic */
+    struct kind_entry *kinds;
+    uint32_t next_kind; /* atomic; entries below it are complete */
+    uint32_t next_space;
+    uint32_t next_track;
+};
+
 struct flight_page {
     uint64_t offset;
     uint32_t size;
     uint32_t state; /* enum flight_state */
 };
 
+/* One opening. It is never freed and, once it has begun, never opened again: a call that is late finds what it expects. */
 struct lam_recorder {
     uint32_t generation; /* 0: closed. Of the default recorder the same as lam_on */
     uint32_t is_default;
@@ -164,12 +182,7 @@ struct lam_recorder {
     uint32_t pid;
     uint32_t lane_numbers; /* given out (atomic); a child goes on where its parent was */
 
-    struct label_shard *shards; /* RECORDER_SHARDS of them */
-    uint32_t next_label;        /* atomic */
-    struct kind_entry *kinds;
-    uint32_t next_kind; /* atomic; entries below it are complete */
-    uint32_t next_space;
-    uint32_t next_track;
+    struct lexicon *lexicon;
     struct calls ***tracks; /* stacks of calls by track, in chunks (atomic pointers) */
     uint32_t call_kind, names_kind;
     uint32_t names_label;
@@ -189,21 +202,24 @@ struct thread_state {
     struct lane *lane;
     struct lane *all;
     uint32_t attaching; /* a handler meanwhile gets no lane */
+    uint32_t opening; /* it is in begin(): of the default recorder, nobody else gets a lane before lam_on is set */
 };
 
 /* initial-exec: no call of the loader, which may allocate, in a signal handler. */
 extern __thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
-extern struct lam_recorder default_recorder;
+/* The one that LAM_DEFAULT stands for: open, or opened last. Never NULL. */
+extern struct lam_recorder *default_recorder;
 
-/* The recorder behind an argument. */
+/* The recorder behind an argument. acquire: pairs with the release in open_default(). */
 static inline struct lam_recorder *recorder_of(struct lam_recorder *rec)
 {
-    return rec ? rec : &default_recorder;
+    return rec ? rec : __atomic_load_n(&default_recorder, __ATOMIC_ACQUIRE);
 }
 
+/* acquire: pairs with the release in begin(). */
 static inline uint32_t recorder_generation(const struct lam_recorder *rec)
 {
-    return __atomic_load_n(&rec->generation, __ATOMIC_RELAXED);
+    return __atomic_load_n(&rec->generation, __ATOMIC_ACQUIRE);
 }
 
 /* ---- recorder_open.c ---- */
@@ -213,6 +229,18 @@ int recorder_begin_child(struct lam_recorder *rec);
 /* Takes a new lane for the calling thread, whatever it has. lane.c */
 struct lane *lane_new(struct lam_recorder *rec, uint32_t generation);
 void recorder_write_time(struct lam_recorder *rec, struct lane *lane);
+
+/* ---- lexicon.c ---- */
+
+/* Memory that the kernel wipes on fork; NULL: none. */
+void *lexicon_wiped_memory(size_t bytes);
+/* NULL: no memory. */
+struct lexicon *lexicon_new(void);
+
+/* ---- pin_code.c ---- */
+
+/* From now on the object that this code is in is never unloaded. Not signal-safe. */
+void pin_code(void);
 
 /* ---- recorder_session.c ---- */
 
@@ -258,7 +286,7 @@ static inline struct lane *lane_of(struct lam_recorder *rec)
         uint32_t on = __atomic_load_n(&lam_on, __ATOMIC_RELAXED);
         if (__builtin_expect(lane && on && lane->generation == on, 1))
             return lane;
-        return lane_attach(&default_recorder);
+        return lane_attach(recorder_of(LAM_DEFAULT));
     }
     struct lane *lane = thread_state.lane;
     uint32_t generation = recorder_generation(rec);
@@ -269,14 +297,12 @@ static inline struct lane *lane_of(struct lam_recorder *rec)
 
 /* ---- labels.c ---- */
 
-int labels_init(struct lam_recorder *rec);
 /* Writes all labels to the stream of `lane`. */
 void labels_tell(struct lane *lane);
 uint32_t label_intern_id(struct lam_recorder *rec, const char *bytes, size_t size);
 
 /* ---- kinds.c ---- */
 
-int kinds_init(struct lam_recorder *rec);
 void kinds_tell(struct lane *lane);
 uint32_t kind_intern(struct lam_recorder *rec, const char *name, uint32_t flags);
 uint32_t kind_flavor(struct lam_recorder *rec, uint32_t kind, enum kind_flavor flavor);

@@ -8,7 +8,7 @@ struct lam_track lam_track_create(struct lam_recorder *rec, struct lam_label nam
     if (!lane)
         return none;
     struct lam_recorder *own = lane->rec;
-    struct lam_track track = {__atomic_add_fetch(&own->next_track, 1, __ATOMIC_RELAXED)};
+    struct lam_track track = {__atomic_add_fetch(&own->lexicon->next_track, 1, __ATOMIC_RELAXED)};
     struct stream_rec_track record = {.ticks = clock_ticks(own->stream.use_counter), .name = name.id};
     struct stream_piece piece = {&record, sizeof record};
     uint64_t signals = signals_block();

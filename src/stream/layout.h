@@ -42,6 +42,7 @@ enum stream_loss {
     STREAM_LOSS_IO,         /* any other error on claiming a page */
     STREAM_LOSS_TRUNCATED,  /* somebody truncated the file under us (SIGBUS) */
     STREAM_LOSS_NO_MEMORY,  /* no anonymous memory for the thread's state */
+    STREAM_LOSS_IN_HANDLER, /* recorded by a handler of a fault that came while the library changed pages */
     STREAM_LOSS_KINDS = 8,
 };
 
