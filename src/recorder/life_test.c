@@ -152,7 +152,7 @@ static void threads_at_once(void **state)
 
 static struct lam_label struck_label;
 static struct lam_kind struck_kind;
-static volatile uint32_t struck;
+static uint32_t struck; /* atomic */
 
 static void strike(int number)
 {
@@ -161,7 +161,7 @@ static void strike(int number)
     struct lam_handle handle = lam_begin(LAM_DEFAULT, struck_kind, struck_label);
     lam_instant(LAM_DEFAULT, struck_kind, struck_label);
     if (lam_end(LAM_DEFAULT, handle) == LAM_OK)
-        struck++;
+        __atomic_fetch_add(&struck, 1, __ATOMIC_RELAXED); /* another one may come in between */
     errno = error;
 }
 
@@ -187,7 +187,8 @@ static void handlers_in_the_middle(void **state)
     assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
     timer_settime(timer, 0, &period, NULL);
     uint32_t done = 0;
-    for (; done < 300000 || (struck < 100 && done < 1000000); done++)
+    for (; done < 300000 || (__atomic_load_n(&struck, __ATOMIC_RELAXED) < 100 && done < 1000000);
+         done++)
         lam_end(LAM_DEFAULT, lam_begin(LAM_DEFAULT, kind, work));
     timer_delete(timer);
     sigaction(SIGALRM, &before, NULL);
