@@ -41,7 +41,7 @@ void interval_paths_free(struct interval_paths *paths)
 int interval_paths_step(struct interval_paths *paths, const struct profile_sink *sink,
                         uint32_t parent, uint32_t label, uint32_t *out)
 {
-    if (!sink->wants.paths) {
+    if (!sink->wants.paths && !sink->wants.fold_paths) {
         *out = 0;
         return LAM_OK;
     }
@@ -287,17 +287,35 @@ static int free_chain(struct interval_nest *nest, struct nest_chain **out)
     return 1;
 }
 
-static uint32_t path_of_top(struct nest_chain *chain)
+/* Of an interval inside the innermost one of a chain (NULL: of none). */
+static int step_into(struct interval_nest *nest, struct nest_chain *chain, struct nest_item *item)
 {
     const struct nest_item *top = chain ? top_of(chain) : NULL;
-    return top ? top->path : 0;
+    if (!nest->sink->wants.paths)
+        return LAM_OK;
+    return interval_paths_step(nest->paths, nest->sink, top ? top->path : 0, item->label,
+                               &item->path);
+}
+
+/* The innermost interval's path is known from here on, also where the sink wants no more than those of folds. */
+static int make_path(struct interval_nest *nest, struct nest_chain *chain)
+{
+    size_t known = chain->items.count;
+    while (known && !chain->items.items[known - 1].path)
+        known--;
+    int rc = LAM_OK;
+    for (size_t i = known; rc >= 0 && i < chain->items.count; i++) {
+        struct nest_item *item = &chain->items.items[i];
+        rc = interval_paths_step(nest->paths, nest->sink, i ? item[-1].path : 0, item->label,
+                                 &item->path);
+    }
+    return rc;
 }
 
 /* One that stands alone: empty, detached, or one overlap too many. */
 static int tell_alone(struct interval_nest *nest, struct nest_chain *chain, struct nest_item *item)
 {
-    int rc =
-        interval_paths_step(nest->paths, nest->sink, path_of_top(chain), item->label, &item->path);
+    int rc = step_into(nest, chain, item);
     if (rc < 0)
         return rc;
     uint64_t active_ns = active_of(nest, item, item->end_ns);
@@ -322,7 +340,7 @@ static int place_empty(struct interval_nest *nest, struct nest_item *item)
 static int tell_folds(struct interval_nest *nest, struct nest_chain *chain)
 {
     struct nest_item *parent = top_of(chain);
-    int rc = LAM_OK;
+    int rc = make_path(nest, chain);
     for (size_t i = 0; rc >= 0 && i < parent->fold_count; i++) {
         struct profile_fold fold = parent->folds[i];
         uint32_t path;
@@ -343,8 +361,7 @@ static int place_on(struct interval_nest *nest, struct nest_chain *chain, struct
     if (has_ancestor(chain, item->label))
         item->flags |= PROFILE_INTERVAL_RECURSIVE;
     item->away_ns = away_at(nest, item->start_ns);
-    int rc =
-        interval_paths_step(nest->paths, nest->sink, path_of_top(chain), item->label, &item->path);
+    int rc = step_into(nest, chain, item);
     if (rc >= 0 && is_start_order(nest)) {
         rc = tell(nest, item, (uint32_t)chain->items.count, item->end_ns,
                   active_of(nest, item, item->end_ns), false);

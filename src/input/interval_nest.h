@@ -35,7 +35,7 @@ struct interval_paths {
 
 void interval_paths_free(struct interval_paths *paths);
 
-/* The path of a label below a path (0: outermost), told to the sink before it returns. *out is 0 when the sink wants no paths.
+/* The path of a label below a path (0: outermost), told to the sink before it returns. *out is 0 when the sink wants neither paths nor those of folds.
  * LAM_OK, LAM_E_NOMEM, LAM_E_FULL or the sink's code. */
 int interval_paths_step(struct interval_paths *paths, const struct profile_sink *sink,
                         uint32_t parent, uint32_t label, uint32_t *out);

@@ -279,6 +279,36 @@ static void test_paths(void **state)
     told_free(&told);
 }
 
+/* Of millions of paths those that lead to a fold are told, each once. */
+static void test_paths_of_folds_alone(void **state)
+{
+    (void)state;
+    struct told told = {0};
+    struct profile_sink sink = {.ctx = &told, .ops = &told_ops, .wants = {.fold_paths = true}};
+    struct interval_paths paths = {0};
+    struct interval_nest nest = {0};
+    static const struct step before = {'A', 0, 50, 0}, unseen = {'B', 1, 2, 0},
+                             after = {'C', 30, 40, 0};
+    const struct profile_fold folds[] = {{.label = 'F', .count = 3}, {.label = 'G', .count = 1}};
+    interval_nest_begin(&nest, &sink, &paths, 1, 0);
+    assert_int_equal(feed(&nest, &before), LAM_OK);
+    assert_int_equal(feed(&nest, &unseen), LAM_OK);
+    for (int64_t at = 10; at < 20; at += 5) {
+        struct profile_interval in = {.label = 'D',
+                                      .start_ns = at,
+                                      .end_ns = at + 4,
+                                      .active_ns = PROFILE_UNKNOWN,
+                                      .self_ns = PROFILE_UNKNOWN};
+        assert_int_equal(interval_nest_add_folded(&nest, &in, folds, 2), LAM_OK);
+    }
+    assert_int_equal(feed(&nest, &after), LAM_OK);
+    assert_int_equal(interval_nest_finish(&nest, 0), LAM_OK);
+    assert_string_equal(strbuf_text(&told.paths), "1=0/A 2=1/D 3=2/F 4=2/G ");
+    interval_nest_free(&nest);
+    interval_paths_free(&paths);
+    told_free(&told);
+}
+
 static void test_args_live_until_the_end(void **state)
 {
     (void)state;
@@ -613,6 +643,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_paths_of_folds_alone),
         cmocka_unit_test(test_path_at_a_time),
         cmocka_unit_test(test_folds_and_weights),
         cmocka_unit_test(test_args_live_until_the_end),

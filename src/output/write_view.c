@@ -740,9 +740,10 @@ int write_view_open(struct view **view, const struct view_options *options, stru
 
 struct profile_sink write_view_sink(struct view *view)
 {
-    return (struct profile_sink){.ctx = view,
-                                 .ops = &view_ops,
-                                 .wants = {.order = PROFILE_ORDER_START, .args = true, .paths = true}};
+    return (struct profile_sink){
+        .ctx = view,
+        .ops = &view_ops,
+        .wants = {.order = PROFILE_ORDER_START, .args = true, .fold_paths = true}};
 }
 
 uint64_t write_view_found(const struct view *view)

@@ -265,7 +265,7 @@ struct profile_sample_path {
 struct profile_fold {
     uint32_t process, thread, track;
     uint32_t label;
-    uint32_t path; /* 0 unless the sink wants paths */
+    uint32_t path; /* 0 unless the sink wants paths, or those of folds */
     int64_t at_ns;
     uint64_t count;
     uint64_t total_ns; /* of outermost calls */
@@ -279,8 +279,9 @@ enum profile_order {
 
 struct profile_wants {
     enum profile_order order;
-    bool args;         /* texts of arguments */
-    bool paths;        /* profile_path, and path ids in events */
+    bool args;  /* texts of arguments */
+    bool paths; /* profile_path, and path ids in events */
+    bool fold_paths; /* the same for folds alone: of programs with millions of paths, few lead to a fold */
     bool sample_paths; /* profile_sample_path; only with `paths` */
 };
 
