@@ -141,7 +141,12 @@ def test_spans_and_stacks_hold_every_sample():
     small = Page("small.html").recordings[0]
     check(small.rows("frames") < recording.rows("frames"), "small branches are cut")
     equal(sum(small.column("stacks", "samples")), about["samples"], "what is cut stands above")
-    check(small.header["stacks"]["cut_samples"] > 0 and "fewer than" in small.header["stacks"]["rule"], "and it says so")
+    told = small.header["stacks"]
+    check(told["cut_samples"] > 0 and "merged into the frame above" in told["rule"], "and it says so")
+    check(1 <= told["kept_depth"] < told["mean_depth"] and 1 <= told["parts_kept_depth"] < told["mean_depth"], "how deep stacks are")
+    page("all.html", "--max-stacks", "0", "r.lamella")
+    whole = Page("all.html").recordings[0].header["stacks"]
+    equal((whole["cut_frames"], whole["cut_samples"], whole["parts_cut_samples"]), (0, 0, 0), "--max-stacks 0 cuts nothing")
 
 
 def test_redacted():

@@ -240,8 +240,8 @@ export class Flame {
     const parts = [`${visible(describeSelection(this.model, view))}${view.phase ? `, ${view.phase}` : ""}: ${duration(tree.total)} of CPU time.`];
     const range = this.stacks.range(view);
     if (range) parts.push(`Stacks are kept by stretches of ${duration(this.stacks.slot)}: these are of ${range[0].toFixed(2)} s to ${range[1].toFixed(2)} s.`);
-    if (view.thread >= 0 && this.stacks.by !== "thread") parts.push(`Stacks are kept by ${this.stacks.by}, not by thread.`);
-    else if (view.units.length > 0 && this.stacks.by === "recording") parts.push("Stacks are kept for the recording as a whole, not for units.");
+    const within = [view.range && !range ? "stretch of time" : "", view.thread >= 0 && this.stacks.by === "process" ? "thread" : ""].filter(Boolean).join(" and ");
+    if (within) parts.push(`The phases are those of the ${within}; which functions a phase was in is known of the process as a whole.`);
     if (view.frames !== "") parts.push(`“${visible(view.frames)}” is in ${percent(tree.total > 0 ? this.matched(tree) / tree.total : 0)} of it.`);
     this.said.textContent = parts.join(" ");
     this.out.disabled = view.root === "";

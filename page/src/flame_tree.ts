@@ -1,6 +1,7 @@
 // Trees of stacks for a selection: from the root down, from the leaves up, or by phase. Children are made when they are looked at.
 import type { Model } from "./model";
 import type { View } from "./state";
+import { eachSpan } from "./summary";
 
 export interface FlameNode {
   name: string;
@@ -36,16 +37,17 @@ export class Stacks {
       this.parent[i] = path[path.length - 1] ?? -1;
       path.push(i);
     }
-    this.slot = Number(model.data.header.stacks?.["slot_s"] ?? 1);
+    this.slot = Number(model.data.header.stacks?.["slot_s"] ?? Infinity);
   }
 
   get known(): boolean {
     return this.model.table("stacks_whole").rows > 0;
   }
 
-  // The range as the stacks know it: whole slots.
+  // The range as the stacks know it: whole slots. Null where all time is one.
   range(view: View): [number, number] | null {
-    return view.range && [Math.floor(view.range[0] / this.slot + 1e-9) * this.slot, Math.ceil(view.range[1] / this.slot - 1e-9) * this.slot];
+    if (!view.range || this.slot === Infinity) return null;
+    return [Math.floor(view.range[0] / this.slot + 1e-9) * this.slot, Math.ceil(view.range[1] / this.slot - 1e-9) * this.slot];
   }
 
   // Whether stacks are known by thread, by process, or of all together.
@@ -54,32 +56,59 @@ export class Stacks {
     return table.has("thread") ? "thread" : table.has("process") ? "process" : "recording";
   }
 
-  // What a row of stacks must be of: threads or processes, by row.
-  private wanted(view: View): ((of: number) => boolean) | null {
-    const { model } = this;
-    if (this.by === "recording" || (view.units.length === 0 && view.thread < 0)) return null;
-    const units = new Set(view.thread >= 0 ? [model.threads.unit[view.thread]] : view.units.map((row) => model.unitOfRow.get(row) ?? -1));
-    if (this.by === "thread") return view.thread >= 0 ? (t) => t === view.thread : (t) => units.has(model.threads.unit[t]);
-    const processes = new Set([...units].map((u) => model.units[u]?.process));
-    return (p) => processes.has(p);
+  private items(view: View): Item[] {
+    const okPhase = this.model.phases.map((p) => view.phase === "" || p.key === view.phase || p.segment === view.phase);
+    if (view.range !== null || view.units.length > 0 || view.thread >= 0) return this.parts(view, okPhase);
+    const table = this.model.table("stacks_whole");
+    const [node, phase, cpu] = [table.numbers("node"), table.numbers("phase"), table.numbers("cpu")];
+    const out: Item[] = [];
+    for (let i = 0; i < table.rows; i++) if (okPhase[phase[i]]) out.push({ node: node[i], phase: phase[i], cpu: cpu[i] });
+    return out;
   }
 
-  private items(view: View): Item[] {
-    const whole = view.range === null && view.units.length === 0 && view.thread < 0;
-    const table = this.model.table(whole ? "stacks_whole" : "stacks");
-    const of = table.numbers(this.by);
-    const slot = table.numbers("slot");
-    const node = table.numbers("node");
-    const phase = table.numbers("phase");
-    const cpu = table.numbers("cpu");
-    const wanted = this.wanted(view);
-    const okPhase = this.model.phases.map((p) => view.phase === "" || p.key === view.phase || p.segment === view.phase);
+  // CPU time of what is selected, by place (what stacks are known by) and phase: spans know it at any time.
+  private seconds(view: View): Map<number, Float64Array> {
+    const { model } = this;
+    const process = model.table("threads").numbers("process");
+    const byThread = this.by === "thread";
+    const { cpu } = model.facts();
+    const out = new Map<number, Float64Array>();
+    eachSpan(model, view, (thread, span, share) => {
+      const place = byThread ? thread : process[thread];
+      let sums = out.get(place);
+      if (!sums) out.set(place, (sums = new Float64Array(model.phases.length)));
+      sums[model.spans.phase[span]] += cpu[span] * share;
+    });
+    return out;
+  }
+
+  // What the spans say of each place and phase is divided among its stacks by their samples: those of the slots that are selected,
+  // or where none of those saw the phase, of all.
+  private parts(view: View, okPhase: boolean[]): Item[] {
+    const table = this.model.table("stacks");
+    const [of, slot, node, phase, samples] = [this.by, "slot", "node", "phase", "samples"].map((name) => table.numbers(name));
     const range = this.range(view);
     const [a, b] = range ? [Math.round(range[0] / this.slot), Math.round(range[1] / this.slot)] : [-Infinity, Infinity];
-    const out: Item[] = [];
+    const phases = this.model.phases.length;
+    const seconds = this.seconds(view);
+    const inside = new Map<number, number>(); // samples by place and phase
+    const all = new Map<number, number>();
+    const within = (i: number): boolean => !range || (slot[i] >= a && slot[i] < b);
+    const rows: number[] = [];
     for (let i = 0; i < table.rows; i++) {
-      if (!okPhase[phase[i]] || (wanted && !wanted(of[i])) || (range && !(slot[i] >= a && slot[i] < b))) continue;
-      out.push({ node: node[i], phase: phase[i], cpu: cpu[i] });
+      if (!okPhase[phase[i]] || !(seconds.get(of[i])?.[phase[i]]! > 0)) continue;
+      const key = of[i] * phases + phase[i];
+      all.set(key, (all.get(key) ?? 0) + samples[i]);
+      if (within(i)) inside.set(key, (inside.get(key) ?? 0) + samples[i]);
+      rows.push(i);
+    }
+    const out: Item[] = [];
+    for (const i of rows) {
+      const key = of[i] * phases + phase[i];
+      const known = inside.get(key);
+      if (known && !within(i)) continue;
+      const share = samples[i] / (known || all.get(key)!);
+      if (share > 0) out.push({ node: node[i], phase: phase[i], cpu: seconds.get(of[i])![phase[i]] * share });
     }
     return out;
   }

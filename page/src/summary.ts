@@ -59,9 +59,9 @@ function add(model: Model, table: Table, rows: Iterable<number>, out: Summary): 
   for (const list of out.details?.values() ?? []) list.sort((a, b) => b.cpu - a.cpu || (a.name < b.name ? -1 : 1));
 }
 
-function fromSpans(model: Model, view: View, out: Summary): void {
-  const { start, end, phase } = model.spans;
-  const facts = model.facts();
+// The spans of what is selected, each with the share of it that lies in the selected stretch of time.
+export function eachSpan(model: Model, view: View, act: (thread: number, span: number, share: number) => void): void {
+  const { start, end } = model.spans;
   const [t0, t1] = view.range ?? [-Infinity, Infinity];
   const wanted = new Set(view.units);
   for (let t = 0; t < model.threads.count; t++) {
@@ -69,15 +69,22 @@ function fromSpans(model: Model, view: View, out: Summary): void {
     for (let i = model.threads.first[t]; i < model.threads.first[t + 1]; i++) {
       if (end[i] <= t0 || start[i] >= t1) continue;
       const length = end[i] - start[i];
-      const share = length > 0 ? (Math.min(end[i], t1) - Math.max(start[i], t0)) / length : 1;
-      const cpu = facts.cpu[i] * share;
-      out.cpu[phase[i]] += cpu;
-      out.samples[phase[i]] += facts.samples[i] * share;
-      out.total += cpu;
-      const role = Number.isNaN(facts.role[i]) ? null : model.data.word("role", facts.role[i]);
-      if (role !== null) out.roles?.set(role, (out.roles.get(role) ?? 0) + cpu);
+      act(t, i, length > 0 ? (Math.min(end[i], t1) - Math.max(start[i], t0)) / length : 1);
     }
   }
+}
+
+function fromSpans(model: Model, view: View, out: Summary): void {
+  const { phase } = model.spans;
+  const facts = model.facts();
+  eachSpan(model, view, (_, i, share) => {
+    const cpu = facts.cpu[i] * share;
+    out.cpu[phase[i]] += cpu;
+    out.samples[phase[i]] += facts.samples[i] * share;
+    out.total += cpu;
+    const role = Number.isNaN(facts.role[i]) ? null : model.data.word("role", facts.role[i]);
+    if (role !== null) out.roles?.set(role, (out.roles.get(role) ?? 0) + cpu);
+  });
 }
 
 export function summarize(model: Model, view: View): Summary {

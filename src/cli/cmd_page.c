@@ -67,7 +67,7 @@ static int choose_inputs(struct page_settings *set, const struct option_operands
 
 int cmd_page(int argc, char **argv)
 {
-    struct page_settings set = {.output = "-", .max_stack_bytes = PAGE_STACK_BYTES};
+    struct page_settings set = {.output = "-", .max_stack_bytes = PAGE_STACKS_BY_SIZE};
     const struct option_row rows[] = {
         {"output", 'o', "FILE", "where it goes; - is standard output [-]", OPTION_TEXT, &set.output,
          NULL, NULL},
@@ -82,7 +82,7 @@ int cmd_page(int argc, char **argv)
          &set.redacts, NULL, NULL},
         {"max-stacks", 0, "BYTES",
          "of the file, for flame graphs: small branches are cut to keep to it, and counted; 0 cuts "
-         "nothing [40KiB]",
+         "nothing [40KiB, and 256 bytes for each unit over 160]",
          OPTION_BYTES, &set.max_stack_bytes, NULL, NULL},
         OPTION_ROW_MARKERS('m', &set.markers),
         {0},

@@ -80,7 +80,7 @@ static int make_page(struct serving *serving, const struct serve_answer *answer,
 {
     struct run_sides sides = {0};
     struct page_plan plan = {.redacts = serving->redacts,
-                             .max_stack_bytes = PAGE_STACK_BYTES,
+                             .max_stack_bytes = PAGE_STACKS_BY_SIZE,
                              .marker_files = serving->markers.items,
                              .marker_file_count = serving->markers.count};
     struct byteout *bytes = mem_alloc(sizeof *bytes);

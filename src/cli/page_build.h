@@ -5,14 +5,13 @@
 #include "base/byteout.h"
 #include "base/options.h"
 #include "cli/run_sides.h"
-
-enum { PAGE_STACK_BYTES = 40 << 10 };
+#include "output/write_page.h"
 
 struct page_plan {
     const char *input;             /* NULL: sides are compared */
     const struct run_sides *sides; /* the first input of each is shown, all of them are compared */
     bool redacts;
-    size_t max_stack_bytes; /* of the file; 0: no limit */
+    size_t max_stack_bytes; /* of the file; 0: no limit; PAGE_STACKS_BY_SIZE */
     const char *const *marker_files;
     size_t marker_file_count;
 };

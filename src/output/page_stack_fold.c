@@ -1,5 +1,6 @@
 #include "output/page_stack_fold.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int stack_folder_open(struct stack_folder *folder, const struct page_stack_tree *from)
@@ -18,6 +19,38 @@ void stack_folder_close(struct stack_folder *folder)
     array_free(&folder->kept);
     array_free(&folder->met);
     array_free(&folder->folded);
+}
+
+/* ---- rows ---- */
+
+static int compare_rows(const void *left, const void *right)
+{
+    const struct stack_slice *a = left, *b = right;
+    const uint32_t keys[][2] = {
+        {a->thread, b->thread}, {a->slot, b->slot}, {a->stack, b->stack}, {a->phase, b->phase}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    }
+    return 0;
+}
+
+/* Rows [from, count) sorted, equal ones as one. */
+static void sort_rows(struct slice_rows *rows, size_t from)
+{
+    struct stack_slice *items = rows->items + from;
+    size_t count = rows->count - from, kept = 0;
+    if (count)
+        qsort(items, count, sizeof *items, compare_rows);
+    for (size_t i = 0; i < count; i++) {
+        if (kept && compare_rows(&items[kept - 1], &items[i]) == 0) {
+            items[kept - 1].samples += items[i].samples;
+            items[kept - 1].cpu_ns += items[i].cpu_ns;
+        } else {
+            items[kept++] = items[i];
+        }
+    }
+    rows->count = from + kept;
 }
 
 static bool is_same_place(const struct stack_slice *a, const struct stack_slice *b)
@@ -40,7 +73,7 @@ int stack_folder_places(struct stack_folder *folder, const struct report *report
             row->thread = row->slot = 0;
         row->slot >>= places.shift;
     }
-    folder->rows.count = stack_slices_merge(folder->rows.items, folder->rows.count);
+    sort_rows(&folder->rows, 0);
     folder->places = 0;
     for (size_t i = 0; i < folder->rows.count; i++)
         folder->places +=
@@ -59,157 +92,160 @@ static size_t end_of_place(const struct stack_folder *folder, size_t first)
     return end;
 }
 
-static int compare_down(const void *left, const void *right)
+/* The node and those above it, down from the nearest that is known. As nodes are numbered in preorder and rows come in that
+ * order, whatever is above this node and not yet met comes after all that is. */
+static int meet(struct stack_folder *folder, uint32_t node)
 {
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    return a > b ? -1 : a < b;
-}
-
-/* Adds up what the place has at and below each node; children come after their parents, so met is walked from the end. */
-static int add_place(struct stack_folder *folder, size_t first, size_t end)
-{
-    const struct stack_tree_node *nodes = folder->from->tree.nodes.items;
-    array_clear(&folder->met);
-    for (size_t i = first; i < end; i++) {
-        uint32_t node = folder->rows.items[i].stack;
-        for (;; node = nodes[node].parent) {
-            if (folder->kept.items[node] != UINT32_MAX) /* not yet met */
-                break;
-            folder->kept.items[node] = node;
-            if (array_push(&folder->met, node) < 0)
-                return LAM_E_NOMEM;
-            if (node == 0)
-                break;
-        }
-        folder->total.items[folder->rows.items[i].stack] += folder->rows.items[i].samples;
+    size_t first = folder->met.count;
+    for (; folder->kept.items[node] == UINT32_MAX;
+         node = folder->from->tree.nodes.items[node].parent) {
+        folder->kept.items[node] = node;
+        if (array_push(&folder->met, node) < 0)
+            return LAM_E_NOMEM;
+        if (node == 0)
+            break;
     }
-    array_sort(&folder->met, compare_down);
-    array_each(&folder->met, node)
-    {
-        if (*node)
-            folder->total.items[nodes[*node].parent] += folder->total.items[*node];
+    for (size_t i = first, j = folder->met.count; i + 1 < j; i++) {
+        uint32_t other = folder->met.items[--j];
+        folder->met.items[j] = folder->met.items[i];
+        folder->met.items[i] = other;
     }
     return LAM_OK;
 }
 
-static void forget_place(struct stack_folder *folder)
+/* Adds up what the place has at and below each node. */
+static int add_place(struct stack_folder *folder, size_t first, size_t end)
 {
-    array_each(&folder->met, node)
+    const struct stack_tree_node *nodes = folder->from->tree.nodes.items;
+    array_each(&folder->met, node) /* of the place before */
     {
         folder->total.items[*node] = 0;
         folder->kept.items[*node] = UINT32_MAX;
     }
+    array_clear(&folder->met);
+    for (size_t i = first; i < end; i++) {
+        if (meet(folder, folder->rows.items[i].stack) < 0)
+            return LAM_E_NOMEM;
+        folder->total.items[folder->rows.items[i].stack] += folder->rows.items[i].samples;
+    }
+    for (size_t i = folder->met.count; i-- > 1;) {
+        uint32_t node = folder->met.items[i];
+        folder->total.items[nodes[node].parent] += folder->total.items[node];
+    }
+    return LAM_OK;
 }
 
 static void begin(struct stack_folder *folder)
 {
     memset(folder->total.items, 0, folder->total.count * sizeof *folder->total.items);
     memset(folder->kept.items, 0xff, folder->kept.count * sizeof *folder->kept.items);
+    array_clear(&folder->met);
 }
 
-/* Programs stay, however small. */
-static bool is_kept(const struct stack_folder *folder, uint32_t node, uint64_t min_samples)
+/* The whole square root (Newton's method from above), at least 1. */
+static uint64_t root_of(uint64_t samples)
 {
-    return folder->from->tree.nodes.items[node].depth <= 1 ||
-           folder->total.items[node] >= min_samples;
+    uint64_t root = samples / 2 + 1;
+    if (samples == 0)
+        return 1;
+    for (uint64_t next = root; (next = (root + samples / root) / 2) < root;)
+        root = next;
+    return root;
 }
 
-static int fold_place(struct stack_folder *folder, size_t first, size_t end, uint64_t min_samples)
+uint64_t stack_fold_least(uint64_t place_samples, uint32_t level)
+{
+    uint64_t wanted = level * root_of(place_samples);
+    return (wanted + STACK_LEVELS_A_ROOT - 1) / STACK_LEVELS_A_ROOT;
+}
+
+/* The last level at which a node is kept. Programs stay, however small. */
+static uint64_t level_of(const struct stack_folder *folder, uint32_t node, uint64_t root)
+{
+    return folder->from->tree.nodes.items[node].depth <= 1
+               ? UINT64_MAX
+               : folder->total.items[node] * STACK_LEVELS_A_ROOT / root;
+}
+
+static int fold_place(struct stack_folder *folder, size_t first, size_t end, uint32_t level)
 {
     const struct stack_tree_node *nodes = folder->from->tree.nodes.items;
-    for (size_t i = folder->met.count; i-- > 0;) {
-        uint32_t node = folder->met.items[i];
-        folder->kept.items[node] =
-            is_kept(folder, node, min_samples) ? node : folder->kept.items[nodes[node].parent];
-    }
+    uint64_t root = root_of(folder->total.items[0]);
+    array_each(&folder->met, node) folder->kept.items[*node] =
+        level_of(folder, *node, root) >= level ? *node : folder->kept.items[nodes[*node].parent];
     size_t from = folder->folded.count;
     for (size_t i = first; i < end; i++) {
         struct stack_slice row = folder->rows.items[i];
         uint32_t kept = folder->kept.items[row.stack];
         folder->cut_samples += kept == row.stack ? 0 : row.samples;
+        folder->kept_frames += row.samples * nodes[kept].depth;
         row.stack = kept;
         if (array_push(&folder->folded, row) < 0)
             return LAM_E_NOMEM;
     }
-    folder->folded.count =
-        from + stack_slices_merge(folder->folded.items + from, folder->folded.count - from);
+    sort_rows(&folder->folded, from);
     return LAM_OK;
 }
 
-int stack_fold(struct stack_folder *folder, uint64_t min_samples)
+int stack_fold(struct stack_folder *folder, uint32_t level)
 {
     begin(folder);
     array_clear(&folder->folded);
-    folder->cut_samples = 0;
+    folder->cut_samples = folder->kept_frames = 0;
     int rc = LAM_OK;
     for (size_t first = 0, end; rc == LAM_OK && first < folder->rows.count; first = end) {
         end = end_of_place(folder, first);
-        forget_place(folder);
         rc = add_place(folder, first, end);
         if (rc == LAM_OK)
-            rc = fold_place(folder, first, end, min_samples);
+            rc = fold_place(folder, first, end, level);
     }
-    array_clear(&folder->met);
     return rc;
 }
 
-/* ---- all minima at once ---- */
+/* ---- all levels at once ---- */
 
-/* A node has a row when it is kept and has samples of its own, or those of a child that is cut: for minima above that of its
- * smallest child, up to its own total. */
-struct row_range {
-    uint64_t from, to;
-};
-
-static struct row_range range_of(const struct stack_folder *folder, uint32_t node,
-                                 const uint64_t *smallest)
+/* A node has a row from the level on at which it has samples of its own, or those of a child that is cut, to the last one at
+ * which it is kept. */
+static void count_range(uint64_t from, uint64_t last, size_t *starts)
 {
-    bool is_program = folder->from->tree.nodes.items[node].depth <= 1;
-    return (struct row_range){smallest[node] + 1,
-                              is_program ? UINT64_MAX : folder->total.items[node]};
-}
-
-static void count_range(struct row_range range, size_t *starts, size_t most)
-{
-    if (range.from > range.to || range.from > most)
+    if (from > last || from > STACK_LEVEL_MAX)
         return;
-    starts[range.from]++;
-    if (range.to < most)
-        starts[range.to + 1]--; /* wraps; the running sum does not */
+    starts[from]++;
+    if (last < STACK_LEVEL_MAX)
+        starts[last + 1]--; /* wraps; the running sum does not */
 }
 
-static void count_place(struct stack_folder *folder, size_t first, size_t end, uint64_t *smallest,
-                        size_t *starts, size_t most)
+static void count_place(struct stack_folder *folder, size_t first, size_t end, uint64_t *from,
+                        size_t *starts)
 {
     const struct stack_tree_node *nodes = folder->from->tree.nodes.items;
-    array_each(&folder->met, node) smallest[*node] = UINT64_MAX - 1;
+    uint64_t root = root_of(folder->total.items[0]);
+    array_each(&folder->met, node) from[*node] = UINT64_MAX;
     for (size_t i = first; i < end; i++)
-        smallest[folder->rows.items[i].stack] = 0;
+        from[folder->rows.items[i].stack] = 0;
     array_each(&folder->met, node)
     {
-        uint64_t *parent = &smallest[nodes[*node].parent], total = folder->total.items[*node];
-        if (*node && nodes[*node].depth > 1 && total < *parent)
-            *parent = total;
+        uint64_t level = level_of(folder, *node, root), *above = &from[nodes[*node].parent];
+        if (level < UINT64_MAX && level + 1 < *above)
+            *above = level + 1;
     }
-    array_each(&folder->met, node) count_range(range_of(folder, *node, smallest), starts, most);
+    array_each(&folder->met, node) count_range(from[*node], level_of(folder, *node, root), starts);
 }
 
-int stack_fold_counts(struct stack_folder *folder, size_t *counts, size_t most)
+int stack_fold_counts(struct stack_folder *folder, size_t *counts)
 {
-    LAM_ARRAY(uint64_t) smallest = {0};
-    int rc = array_resize(&smallest, folder->from->tree.nodes.count);
-    memset(counts, 0, (most + 1) * sizeof *counts);
+    LAM_ARRAY(uint64_t) from = {0};
+    int rc = array_resize(&from, folder->from->tree.nodes.count);
+    memset(counts, 0, (STACK_LEVEL_MAX + 1) * sizeof *counts);
     begin(folder);
     for (size_t first = 0, end; rc == LAM_OK && first < folder->rows.count; first = end) {
         end = end_of_place(folder, first);
-        forget_place(folder);
         rc = add_place(folder, first, end);
         if (rc == LAM_OK)
-            count_place(folder, first, end, smallest.items, counts, most);
+            count_place(folder, first, end, from.items, counts);
     }
-    for (size_t n = 1; n <= most; n++)
+    for (size_t n = 1; n <= STACK_LEVEL_MAX; n++)
         counts[n] += counts[n - 1];
-    array_clear(&folder->met);
-    array_free(&smallest);
+    array_free(&from);
     return rc;
 }

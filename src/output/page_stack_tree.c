@@ -129,8 +129,44 @@ static int build_tree(struct builder *build)
             return rc;
         build->made->tree.nodes.items[row.stack].self += row.samples;
     }
-    build->made->rows.count = stack_slices_merge(build->made->rows.items, build->made->rows.count);
-    return stack_tree_finish(&build->made->tree);
+    return LAM_OK;
+}
+
+/* ---- in preorder ---- */
+
+static uint32_t next_in_preorder(const struct stack_tree_node *nodes, uint32_t at)
+{
+    if (nodes[at].first_child)
+        return nodes[at].first_child;
+    while (at && !nodes[at].next)
+        at = nodes[at].parent;
+    return nodes[at].next;
+}
+
+/* The links between nodes are used up: their order tells as much. */
+static int number_in_preorder(struct page_stack_tree *made)
+{
+    __typeof__(made->tree.nodes) old = made->tree.nodes;
+    LAM_ARRAY(uint32_t) number = {0};
+    int rc = array_resize(&number, old.count);
+    made->tree.nodes = (__typeof__(old)){0};
+    uint32_t at = 0;
+    while (rc == LAM_OK) {
+        struct stack_tree_node node = old.items[at];
+        node.parent = number.items[node.parent];
+        node.first_child = node.next = 0;
+        number.items[at] = (uint32_t)made->tree.nodes.count;
+        rc = array_push(&made->tree.nodes, node);
+        at = next_in_preorder(old.items, at);
+        if (at == 0)
+            break;
+    }
+    for (size_t i = 0; rc == LAM_OK && i < made->rows.count; i++)
+        made->rows.items[i].stack = number.items[made->rows.items[i].stack];
+    map_free(&made->tree.children);
+    array_free(&number);
+    array_free(&old);
+    return rc;
 }
 
 int page_stack_tree_make(struct page_stack_tree *made, const struct report *report,
@@ -139,6 +175,12 @@ int page_stack_tree_make(struct page_stack_tree *made, const struct report *repo
     struct builder work = {.made = made, .report = report, .slices = slices, .names = names};
     *made = (struct page_stack_tree){0};
     int rc = build_tree(&work);
+    if (rc == LAM_OK)
+        rc = stack_tree_finish(&made->tree);
+    if (rc == LAM_OK)
+        rc = number_in_preorder(made);
+    if (rc == LAM_OK)
+        made->rows.count = stack_slices_merge(made->rows.items, made->rows.count);
     map_free(&work.known);
     array_free(&work.chain);
     array_free(&work.frames);

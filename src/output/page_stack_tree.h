@@ -8,7 +8,7 @@
 struct slice_rows LAM_ARRAY_BODY(struct stack_slice);
 
 struct page_stack_tree {
-    struct stack_tree tree; /* self and total: samples; the first level are programs */
+    struct stack_tree tree; /* nodes are in preorder; self and total: samples; the first level are programs */
     struct slice_rows rows; /* .stack is a node; sorted as the members stand, all different */
 };
 

@@ -1,6 +1,6 @@
 /* Stacks as tables of a page, cut so that they keep to a size: `frames` is one tree, `stacks_whole` says how often each node was
- * seen in all, `stacks` when and where. Small branches end early, in parts earlier than in the whole; then time is taken in
- * coarser slots, then threads of a process as one. No sample is left out: what is cut stands at the frame above. */
+ * seen in all, `stacks` when and where. Small branches end early; where that is not enough time is taken in coarser slots, then
+ * threads of a process as one, then all its time. No sample is left out: what is cut stands at the frame above. */
 #ifndef LAMELLA_OUTPUT_PAGE_STACKS_H
 #define LAMELLA_OUTPUT_PAGE_STACKS_H
 
@@ -18,12 +18,16 @@ struct page_stacks_options {
 
 struct page_stacks_cut {
     uint64_t samples;
-    size_t frames, cut_frames; /* kept, and not */
-    /* A frame with fewer samples in the whole recording was cut; how many samples stand above their innermost frame. */
+    size_t frames, cut_frames; /* nodes that are kept, and not */
+    double mean_depth;         /* of a sample: frames of its stack */
+    /* A frame with fewer samples in the whole recording was cut; how many samples stand above their innermost frame, and how
+     * many frames a sample has left. */
     uint64_t min_samples, cut_samples;
+    double kept_depth;
     /* The same of `stacks`, within each thread or process and slot. */
-    uint64_t parts_min_samples, parts_cut_samples;
-    uint64_t slot_ns;
+    uint64_t parts_cut_samples;
+    double parts_kept_depth;
+    uint64_t slot_ns;  /* UINT64_MAX: all time is one */
     bool is_by_thread; /* else by process */
 };
 

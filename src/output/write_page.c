@@ -116,6 +116,15 @@ static void add_rows(struct page_work *work)
     array_each(&report->threads, thread) page_int(data, of_thread, thread->process);
 }
 
+/* A page of up to 160 units is bound to 250 KB beside its spans; each unit more brings its share, of stacks as well. */
+static size_t stack_bytes(const struct page_work *work)
+{
+    enum { BYTES = 40 << 10, UNITS = 160, BYTES_A_UNIT_MORE = 256 };
+    size_t units = work->report->units.count, given = work->options->max_stack_bytes;
+    size_t more = units > UNITS ? (units - UNITS) * BYTES_A_UNIT_MORE : 0;
+    return given == PAGE_STACKS_BY_SIZE ? BYTES + more : given;
+}
+
 /* Base64 takes four bytes for three. */
 static int add_stacks(struct page_work *work)
 {
@@ -125,7 +134,7 @@ static int add_stacks(struct page_work *work)
                                          .names = options->names,
                                          .quantum_ns = work->quantum_ns,
                                          .usual_cpu = page_usual_cpu(work->report, work->quantum_ns),
-                                         .max_bytes = options->max_stack_bytes / 4 * 3};
+                                         .max_bytes = stack_bytes(work) / 4 * 3};
     return page_stacks(&work->columns, &stacks, &work->stacks);
 }
 

@@ -12,6 +12,9 @@
 #include "base/byteout.h"
 #include "output/page_events.h"
 
+/* Of page_options.max_stack_bytes: as many as suit the number of units. */
+#define PAGE_STACKS_BY_SIZE SIZE_MAX
+
 struct page_options {
     const char *name;            /* of the recording, for people */
     unsigned set;                /* 0; 1: what is compared with */
@@ -21,7 +24,7 @@ struct page_options {
     const struct replay_answers *replay; /* NULL */
     const struct stack_slices *slices;   /* finished; NULL: no stacks */
     struct frame_names names;            /* of their frames */
-    size_t max_stack_bytes;              /* of the file; 0: no limit */
+    size_t max_stack_bytes;              /* of the file; 0: no limit; PAGE_STACKS_BY_SIZE */
 };
 
 /* LAM_E_UNSUPPORTED when this lamella was built without the page. */
