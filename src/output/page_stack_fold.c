@@ -145,11 +145,11 @@ static void begin(struct stack_folder *folder)
 /* The whole square root (Newton's method from above), at least 1. */
 static uint64_t root_of(uint64_t samples)
 {
-    uint64_t root = samples / 2 + 1;
-    if (samples == 0)
-        return 1;
-    for (uint64_t next = root; (next = (root + samples / root) / 2) < root;)
+    uint64_t next = samples / 2 + 1, root;
+    do {
         root = next;
+        next = (root + samples / root) / 2;
+    } while (next < root && next > 0);
     return root;
 }
 
