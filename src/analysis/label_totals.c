@@ -219,6 +219,7 @@ static int on_thread(void *ctx, const struct profile_thread *thread)
     struct label_thread *own = &state->threads.items[thread->thread];
     own->process = state->process_of.items[thread->process] - 1;
     own->tid = thread->tid;
+    own->is_again = thread->origin == PROFILE_THREAD_AGAIN;
     return add_text(state, thread->name, &own->name);
 }
 

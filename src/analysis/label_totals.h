@@ -75,7 +75,7 @@ struct label_process {
     uint64_t events;    /* intervals, folded ones included */
     uint64_t self_ns;   /* of all labels */
     uint64_t thread_ns; /* of its threads: from the first start to the last end of an interval */
-    uint32_t threads;   /* with intervals */
+    uint32_t threads;   /* with intervals; one that several recorders watched counts once */
     uint32_t top[LABEL_TOP_COUNT]; /* names with the most self time; UINT32_MAX */
     uint64_t top_ns[LABEL_TOP_COUNT];
 };
@@ -86,6 +86,7 @@ struct label_thread {
     uint32_t name;            /* text */
     int64_t start_ns, end_ns; /* of its intervals */
     uint64_t events, self_ns;
+    bool is_again; /* what another recorder recorded on a thread that is there already */
 };
 
 struct label_row_list LAM_ARRAY_BODY(struct label_row);
@@ -105,6 +106,7 @@ struct labels {
     LAM_ARRAY(struct label_thread) threads; /* with intervals */
     struct label_arguments arguments;
     struct label_paths paths;
+    uint32_t rows_again; /* of threads */
     uint64_t events,
         marks_seen; /* intervals with those that are parts of queries or were folded; instants */
     uint64_t open, backward, overlapping;

@@ -322,7 +322,8 @@ static int finish_threads(struct labels_state *state)
             continue;
         struct label_process *process = &labels->processes.items[thread->process];
         uint64_t span = (uint64_t)(thread->end_ns - thread->start_ns);
-        process->threads++;
+        process->threads += !thread->is_again;
+        labels->rows_again += thread->is_again;
         process->thread_ns += span;
         labels->thread_ns += span;
         labels->whole_ns += span > thread->self_ns ? span : thread->self_ns;

@@ -298,7 +298,7 @@ static int on_thread(void *ctx, const struct profile_thread *source)
     const struct report_process *process = find_process(state, source->process);
     if (!process || source->thread > ID_MAX)
         return LAM_E_INVAL;
-    if (source->origin == PROFILE_THREAD_NUMBERED)
+    if (source->origin == PROFILE_THREAD_NUMBERED || source->origin == PROFILE_THREAD_AGAIN)
         return LAM_OK; /* it has events, and no account */
     struct report_thread thread = {.tid = source->tid,
                                    .process = (uint32_t)(process - report->processes.items),
@@ -331,7 +331,7 @@ static int on_thread_end(void *ctx, const struct profile_thread_end *end)
     struct thread_state *own;
     struct report_thread *thread = find_thread(state, end->thread, &own);
     if (!thread && end->cpu_ns == PROFILE_UNKNOWN)
-        return LAM_OK; /* one of a self-profile's */
+        return LAM_OK; /* one that has no account */
     if (!thread)
         return LAM_E_INVAL;
     thread->end_ns = end->end_ns;

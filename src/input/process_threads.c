@@ -1,5 +1,6 @@
 #include "input/process_threads.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -36,9 +37,57 @@ static struct thread_info *add_thread(struct process_threads *threads, uint32_t 
     if (info)
         *info = (struct thread_info){.index = threads->stream ? 0 : index,
                                      .tid = tid,
+                                     .stream = threads->stream,
+                                     .until_ns = INT64_MIN,
                                      .origin = STREAM_THREAD_FOUND,
                                      .pushed_ns = INT64_MIN};
     return info;
+}
+
+/* In another stream than the first: the position of the thread that an earlier one knows; UINT64_MAX: none. */
+static uint64_t known_thread(const struct process_threads *threads, uint32_t tid, int64_t at_ns)
+{
+    const struct thread_place *place = place_of(threads, tid, at_ns);
+    if (place)
+        return place->position;
+    uint64_t position = map_get_or(&threads->by_tid, tid, 0) - 1;
+    if (position == UINT64_MAX)
+        return position;
+    /* Two of one stream are two, whose tid was used again. */
+    return threads->threads.items[position].stream == threads->stream ? UINT64_MAX : position;
+}
+
+/* Of a thread's rows the first whose recorders were closed before this stream began, made if need be; UINT64_MAX: no memory. */
+static uint64_t free_row(struct process_threads *threads, uint64_t position)
+{
+    for (uint32_t row = 1;; row++) {
+        struct thread_info *info = &threads->threads.items[position];
+        if (info->until_ns <= threads->stream_start_ns)
+            return position;
+        if (!info->next_row) {
+            uint32_t tid = info->tid;
+            struct thread_info *made = add_thread(threads, 0, tid);
+            if (!made)
+                return UINT64_MAX;
+            made->row = row;
+            threads->threads.items[position].next_row = (uint32_t)threads->threads.count;
+        }
+        position = threads->threads.items[position].next_row - 1;
+    }
+}
+
+/* The position of a thread that a stream other than the first speaks of; UINT64_MAX: no memory. */
+static uint64_t join_thread(struct process_threads *threads, uint32_t tid, int64_t at_ns)
+{
+    uint64_t position = tid ? known_thread(threads, tid, at_ns) : UINT64_MAX;
+    if (position != UINT64_MAX)
+        position = free_row(threads, position);
+    else if (add_thread(threads, 0, tid) &&
+             map_put(&threads->by_tid, tid, threads->threads.count) >= 0)
+        position = threads->threads.count - 1;
+    if (position != UINT64_MAX)
+        threads->threads.items[position].stream = threads->stream;
+    return position;
 }
 
 /* The thread with an index in the stream being read, which is seen at a time; NULL when memory is short. */
@@ -50,11 +99,9 @@ static struct thread_info *thread_at(struct process_threads *threads, uint32_t i
         map_slot(&threads->by_index, index_key(threads, index), threads->threads.count, &added);
     if (!at)
         return NULL;
-    const struct thread_place *place =
-        added && threads->stream ? place_of(threads, tid, at_ns) : NULL;
-    if (place)
-        *at = place->position;
-    else if (added && !add_thread(threads, index, tid))
+    if (added && !threads->stream && !add_thread(threads, index, tid))
+        return NULL;
+    if (added && threads->stream && (*at = join_thread(threads, tid, at_ns)) == UINT64_MAX)
         return NULL;
     struct thread_info *info = &threads->threads.items[*at];
     if (!info->tid)
@@ -103,7 +150,7 @@ static int on_thread(struct process_threads *threads, const struct stream_record
 }
 
 /* A thread that is named by its tid alone: the newest of that tid. */
-static struct thread_info *thread_of_tid(const struct process_threads *threads, uint32_t tid)
+static struct thread_info *thread_of_tid(struct process_threads *threads, uint32_t tid)
 {
     for (size_t i = threads->threads.count; i > 0; i--) {
         if (threads->threads.items[i - 1].tid == tid)
@@ -114,10 +161,12 @@ static struct thread_info *thread_of_tid(const struct process_threads *threads, 
 
 static int on_name(struct process_threads *threads, const struct stream_record_view *rec)
 {
-    const struct thread_info *info = rec->aux ? thread_of(threads, rec->aux, rec->body.name.tid)
-                                              : thread_of_tid(threads, rec->body.name.tid);
+    struct thread_info *info = rec->aux ? thread_of(threads, rec->aux, rec->body.name.tid)
+                                        : thread_of_tid(threads, rec->body.name.tid);
     if (!info)
         return rec->aux ? LAM_E_NOMEM : LAM_OK; /* one that nothing else is known of */
+    if (info->row)
+        return keep_name(threads, rec->text[0], &info->name); /* a row has one name */
     struct thread_event event = {.thread = position_of(threads, info),
                                  .at_ns = tick_clock_ns(threads->clock, rec->body.name.ticks)};
     int rc = keep_name(threads, rec->text[0], &event.name);
@@ -173,6 +222,12 @@ static int on_notice(const struct process_threads *threads, const struct stream_
                                       : LAM_OK;
 }
 
+static void end_stream_at(struct process_threads *threads, int64_t at_ns)
+{
+    if (at_ns > threads->stream_end_ns)
+        threads->stream_end_ns = at_ns;
+}
+
 static int on_record(struct process_threads *threads, const struct stream_record_view *rec)
 {
     if (!rec->row)
@@ -188,6 +243,9 @@ static int on_record(struct process_threads *threads, const struct stream_record
         return on_wait(threads, rec);
     case STREAM_REC_NOTICE:
         return on_notice(threads, rec);
+    case STREAM_REC_TIME: /* one is written at the end */
+        end_stream_at(threads, tick_clock_ns(threads->clock, rec->body.time.ticks));
+        return LAM_OK;
     default:
         return LAM_OK;
     }
@@ -369,7 +427,10 @@ static int push_thread_end(const struct process_threads *threads, const struct t
         };
     }
     end.thread = info->id;
-    if (info->tid == threads->pid) {
+    if (info->row) {
+        end.cpu_ns = end.run_ns = end.core_wait_ns =
+            PROFILE_UNKNOWN; /* the thread's, which has them */
+    } else if (info->tid == threads->pid) {
         end.cpu_ns = since(end.cpu_ns, threads->main_before.cpu_ns);
         end.run_ns = since(end.run_ns, threads->main_before.run_ns);
         end.core_wait_ns = since(end.core_wait_ns, threads->main_before.core_wait_ns);
@@ -401,9 +462,29 @@ static void find_events(struct thread_push *push)
     }
 }
 
+/* A row is called as its thread, with a number: "main (recorder 2)". */
+static int name_row(struct process_threads *threads, const struct thread_info *info,
+                    struct profile_text *name)
+{
+    char *text = arena_alloc(&threads->names, name->size + 32);
+    if (!text)
+        return LAM_E_NOMEM;
+    memcpy(text, name->bytes, name->size);
+    int size = snprintf(text + name->size, 32, " (recorder %u)", info->row + 1);
+    *name = (struct profile_text){text, name->size + (size_t)size};
+    return LAM_OK;
+}
+
+static bool is_empty_row(const struct thread_info *info)
+{
+    return info->row && info->until_ns == INT64_MIN;
+}
+
 static int push_thread(struct process_threads *threads, struct stream_walk *walk,
                        struct thread_info *info)
 {
+    if (is_empty_row(info))
+        return LAM_OK;
     info->id = threads->first_thread + threads->count++;
     struct thread_push push = {.threads = threads, .info = info, .id = info->id};
     find_events(&push);
@@ -412,13 +493,17 @@ static int push_thread(struct process_threads *threads, struct stream_walk *walk
         .thread = push.id,
         .process = threads->process,
         .tid = info->tid,
-        .start_ns = info->has_start && info->tid != threads->pid ? info->start_ns : threads->start_ns,
-        .origin = info->origin,
+        .start_ns = info->has_start && (info->tid != threads->pid || info->row) ? info->start_ns
+                                                                                : threads->start_ns,
+        .origin = info->row ? PROFILE_THREAD_AGAIN : info->origin,
         .name = info->name.size ? info->name : threads->comm, /* a thread begins with its maker's name */
     };
     push.now_ns = thread.start_ns;
     const struct profile_sink *sink = threads->sink;
-    int rc = sink->ops->thread ? sink->ops->thread(sink->ctx, &thread) : LAM_OK;
+    int rc = info->row ? name_row(threads, info, &thread.name) : LAM_OK;
+    if (rc < 0)
+        return rc;
+    rc = sink->ops->thread ? sink->ops->thread(sink->ctx, &thread) : LAM_OK;
     if (rc < 0)
         return rc;
     struct stream_page_span samples = {0};
@@ -491,10 +576,15 @@ static int open_events(struct process_threads *threads, const struct stream_file
     events->clock = threads->clock;
     events->process = threads->process;
     int rc = process_events_open(events, file, threads->faults);
+    if (rc >= 0 && file->header.measure == STREAM_MEASURE_TICKS)
+        end_stream_at(threads, process_events_ns(events, events->index.last));
     for (size_t i = 0; rc >= 0 && i < events->index.threads.count; i++) {
         const struct event_thread *thread = &events->index.threads.items[i];
-        if (!thread_of(threads, thread->thread, thread->tid))
+        struct thread_info *info = thread_of(threads, thread->thread, thread->tid);
+        if (!info)
             rc = LAM_E_NOMEM;
+        else if (threads->stream_end_ns > info->until_ns)
+            info->until_ns = threads->stream_end_ns;
     }
     return rc;
 }
@@ -534,7 +624,8 @@ static int push_ends(struct process_threads *threads)
 {
     int rc = LAM_OK;
     for (size_t i = 0; rc >= 0 && i < threads->threads.count; i++)
-        rc = push_thread_end(threads, &threads->threads.items[i]);
+        if (!is_empty_row(&threads->threads.items[i]))
+            rc = push_thread_end(threads, &threads->threads.items[i]);
     return rc;
 }
 
@@ -542,6 +633,8 @@ static int push_ends(struct process_threads *threads)
 static int read_file(struct process_threads *threads, const struct stream_file *file)
 {
     bool is_read_again = has_events(file); /* for its names, which counts what is wrong there */
+    threads->stream_start_ns = threads->stream_end_ns =
+        tick_clock_ns(threads->clock, file->header.start_ticks);
     int rc = read_records(threads, file, STREAM_PAGE_META, threads->faults);
     if (rc >= 0)
         rc = read_records(threads, file, STREAM_PAGE_RECORDS, is_read_again ? NULL : threads->faults);
@@ -582,6 +675,7 @@ int process_threads_push(struct process_threads *threads, const struct stream_fi
     process_stacks_close(&threads->stacks);
     array_free(&threads->threads);
     map_free(&threads->by_index);
+    map_free(&threads->by_tid);
     array_free(&threads->events);
     sample_queue_free(&threads->samples);
     arena_free(&threads->names);

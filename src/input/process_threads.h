@@ -1,6 +1,7 @@
 /* The threads of one process into a sink: names, waits and samples of each in the order of time, then the events that they
  * recorded themselves. A process may have several streams, the agent's and one of each recorder in it: its threads are the
- * same by their tids. */
+ * same by their tids. Intervals of two recorders overlap and say nothing of one another: where both recorded on a thread at the
+ * same time, the second one's events have a row of their own, with self times of their own. */
 #ifndef LAMELLA_INPUT_PROCESS_THREADS_H
 #define LAMELLA_INPUT_PROCESS_THREADS_H
 
@@ -13,9 +14,14 @@
 #include "profile/sink.h"
 #include "reader/tick_clock.h"
 
+/* A thread; or, when several recorders recorded on one at the same time, a row of one of them. */
 struct thread_info {
     uint32_t index, tid; /* in the first stream, 0: not there; kernel's */
     uint32_t id;         /* in the sink */
+    uint32_t row;        /* 0: the thread itself and its first recorder, else which one beside it */
+    uint32_t next_row;   /* position + 1 */
+    uint32_t stream;     /* the last one that speaks of it */
+    int64_t until_ns;    /* end of the last stream that has events of it; INT64_MIN: none has */
     int64_t pushed_ns;   /* the latest time told of it */
     uint32_t samples;
     uint8_t origin;
@@ -65,6 +71,8 @@ struct process_threads {
     LAM_ARRAY(struct thread_info) threads;
     struct map by_index;                       /* stream << 32 | thread index → position */
     uint32_t stream;                           /* being read: 0 is the first one */
+    int64_t stream_start_ns, stream_end_ns;    /* of it; as far as read */
+    struct map by_tid;                         /* of later streams' threads: tid → position + 1 */
     LAM_ARRAY(struct thread_place) places;     /* of the first stream's threads, by tid and start */
     LAM_ARRAY(struct process_events) recorded; /* of the streams that have events */
     LAM_ARRAY(uint32_t) recorded_stream;

@@ -225,14 +225,14 @@ enum {
     S_COMPOSED
 };
 
-static struct event_make begin(void)
+static struct event_make begin_at(int start)
 {
     static const char *const texts[] = {
         [S_FN] = "Fn",         [S_QUERY] = "Query", [S_MAIN] = "main",   [S_PARSE] = "parse",
         [S_TYPECK] = "typeck", [S_MARK] = "Mark",   [S_VALUE] = "Value", [S_CALL] = "Call",
         [S_A] = "a",           [S_B] = "b",         [S_TASK] = "Task",   [S_NAME] = "file",
     };
-    struct event_make em = event_make_open(100, AT(0));
+    struct event_make em = event_make_open(100, AT(start));
     for (uint32_t i = 1; i < sizeof texts / sizeof *texts; i++)
         event_make_string(&em, i, texts[i]);
     event_make_kind(&em, KIND_FN, S_FN, 0, 0, 1, 0);
@@ -245,6 +245,11 @@ static struct event_make begin(void)
     event_make_kind(&em, KIND_TENTH, S_CALL, 0, 0, 10, STREAM_KIND_CALL);
     event_make_kind(&em, KIND_FAR, S_FN, 0, 0, 1, 0);
     return em;
+}
+
+static struct event_make begin(void)
+{
+    return begin_at(0);
 }
 
 static void labels_and_arguments(void **state)
@@ -634,6 +639,62 @@ static void joined_with_the_agent(void **state)
     (void)rmdir(dir);
 }
 
+/* Three recorders in one process: two of them open at the same time, the third when both were closed. */
+static void recorders_have_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        int start, end; /* of the first of its intervals, and of the last */
+        const char *names[2];
+    } recorders[] = {{0, 100, {"zero", "one"}}, {40, 120, {"main", "two"}}, {200, 220, {"", ""}}};
+    char dir[] = "/tmp/lamella-recorders-XXXXXX", paths[3][64];
+    assert_non_null(mkdtemp(dir));
+    for (int i = 0; i < 3; i++) {
+        int start = recorders[i].start, middle = (start + recorders[i].end) / 2;
+        struct event_make em = begin_at(start);
+        for (uint32_t thread = 1; thread <= 2; thread++) {
+            if (thread == 2 && i == 2)
+                break;
+            event_make_thread(&em, thread, AT(start), recorders[i].names[thread - 1]);
+            event_make_owner(&em, thread, thread, AT(start));
+            event_make_interval(&em, thread, KIND_FN, S_A, AT(start), AT(middle));
+            event_make_interval(&em, thread, KIND_FN, S_B, AT(middle), AT(recorders[i].end));
+        }
+        event_make_thread(&em, 3, AT(start), "no events");
+        snprintf(paths[i], sizeof paths[i], "%s/%d-100.lam", dir, i + 1);
+        assert_int_equal(file_write_all(paths[i], em.make->bytes, em.make->size, NULL), LAM_OK);
+        make_close(em.make);
+    }
+    struct note note;
+    read_bytes(dir, (struct profile_wants){0}, &note);
+    assert_string_equal(strbuf_text(&note.text), "session events 1 measure 0\n"
+                                                 "thread 1 tid 101 zero\n"
+                                                 "thread 2 tid 102 one\n"
+                                                 "thread 3 tid 103 no events\n"
+                                                 "thread 4 tid 101 main (recorder 2)\n"
+                                                 "thread 5 tid 102 two (recorder 2)\n"
+                                                 "Fn:a t1 [0,50]@0 self 50\n"
+                                                 "Fn:b t1 [50,100]@0 self 50\n"
+                                                 "Fn:a t2 [0,50]@0 self 50\n"
+                                                 "Fn:b t2 [50,100]@0 self 50\n"
+                                                 "Fn:a t4 [40,80]@0 self 40\n"
+                                                 "Fn:b t4 [80,120]@0 self 40\n"
+                                                 "Fn:a t5 [40,80]@0 self 40\n"
+                                                 "Fn:b t5 [80,120]@0 self 40\n"
+                                                 "Fn:a t1 [200,210]@0 self 10\n"
+                                                 "Fn:b t1 [210,220]@0 self 10\n"
+                                                 "thread_end 1 at 220\n"
+                                                 "thread_end 2 at 200\n"
+                                                 "thread_end 3 at 200\n"
+                                                 "thread_end 4 at 200\n"
+                                                 "thread_end 5 at 200\n");
+    assert_int_equal(note.end.streams, 3);
+    strbuf_free(&note.text);
+    for (int i = 0; i < 3; i++)
+        (void)unlink(paths[i]);
+    (void)rmdir(dir);
+}
+
 /* cases 6b and 4: strings that refer to themselves, texts of every byte, holes. */
 static void odd_strings(void **state)
 {
@@ -678,6 +739,7 @@ int main(void)
         cmocka_unit_test(weights_and_self),
         cmocka_unit_test(measured_active),
         cmocka_unit_test(joined_with_the_agent),
+        cmocka_unit_test(recorders_have_rows),
         cmocka_unit_test(odd_strings),
         cmocka_unit_test(stored_late_is_the_same),
     };

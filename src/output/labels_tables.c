@@ -612,9 +612,13 @@ void labels_summary_text(const struct report_view *view, struct strbuf *out)
     if (labels->marks_seen > 0)
         strbuf_addf(out, " and %s instant%s", unit_count(labels->marks_seen).text,
                     unit_plural(labels->marks_seen));
-    strbuf_addf(out, " on %s thread%s, self time %s, threads %s from first to last",
-                unit_count(labels->threads.count).text, unit_plural(labels->threads.count),
-                labels_amount(labels, labels->self_ns).text,
+    size_t threads = labels->threads.count - labels->rows_again;
+    strbuf_addf(out, " on %s thread%s", unit_count(threads).text, unit_plural(threads));
+    if (labels->rows_again)
+        strbuf_addf(out, " (%s rows, as several recorders were open at a time)",
+                    unit_count(labels->threads.count).text);
+    strbuf_addf(out, ", self time %s, %s %s from first to last",
+                labels_amount(labels, labels->self_ns).text, labels->rows_again ? "rows" : "threads",
                 labels_amount(labels, labels->thread_ns).text);
     if (labels->detached_ns)
         strbuf_addf(out, " and detached %s", labels_amount(labels, labels->detached_ns).text);

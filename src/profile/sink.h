@@ -106,15 +106,17 @@ struct profile_process_end {
     uint64_t clamped_times; /* times that ran backwards within a thread and were moved forward */
 };
 
-/* In profile_thread.origin, beside enum stream_thread_origin: no thread of the kernel's but a number in a self-profile that a
- * sampled process wrote; `tid` is that number. The same thread may be there by its tid as well. */
+/* In profile_thread.origin, beside enum stream_thread_origin: what has events and no account. No thread of the kernel's but a
+ * number in a self-profile that a sampled process wrote; `tid` is that number, and the same thread may be there by its tid as
+ * well. Or a thread once more: what another recorder of the process recorded on it in the meantime, with its own nesting. */
 #define PROFILE_THREAD_NUMBERED 255u
+#define PROFILE_THREAD_AGAIN    254u
 
 struct profile_thread {
     uint32_t thread, process;
     uint32_t tid;
     int64_t start_ns;
-    uint8_t origin; /* enum stream_thread_origin, or PROFILE_THREAD_NUMBERED */
+    uint8_t origin; /* enum stream_thread_origin, PROFILE_THREAD_NUMBERED or _AGAIN */
     struct profile_text name;
 };
 
