@@ -64,6 +64,17 @@ def test_threads(python, version):
     is_whole(rows)
 
 
+def test_fork_hooks(python, version):
+    for tracks in ("all", "none"):
+        situations(python, tracks, "fork_hooks")
+        counts, rows = names("hooks")
+        around = ("<module>", "fork_hooks") + ("forks",) * 4
+        wanted = {(): 2, ("<lambda>",): 2, ("<lambda>", "f"): 2, ("in_child",): 1, ("in_child", "f"): 1, ("in_child", "f", "f", "f", "f"): 1}
+        assert {path: counts[around + path] for path in wanted} == wanted, counts
+        is_whole(rows)
+        subprocess.run(["rm", "-rf", "hooks"], check=True)
+
+
 def test_by_hand(python, version):
     done = situations(python, "all", "by_hand", "c_calls")
     assert done.stdout == b"ValueError\nOSError\nOSError\ndone\n", done.stdout
@@ -114,4 +125,4 @@ def test_host(python, version):
 
 
 if __name__ == "__main__":
-    lib.main([test_start_and_stop, test_threads, test_by_hand, test_greenlets, test_host])
+    lib.main([test_start_and_stop, test_threads, test_fork_hooks, test_by_hand, test_greenlets, test_host])

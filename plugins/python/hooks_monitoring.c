@@ -21,28 +21,33 @@ static inline void look_at_thread(int is_entry)
         thread_begin(PyEval_GetFrame(), is_entry);
 }
 
-static inline uint64_t code_function(PyObject *const *args)
+static const struct frame_data *innermost(void)
 {
-    return function_of((PyCodeObject *)args[0]);
+    return (const struct frame_data *)FRAME_OF(PyThreadState_Get());
 }
 
-static void entered(PyObject *const *args, enum entry entry)
+static inline void entered(PyObject *const *args, enum line_entry entry)
 {
     if (!plugin.is_on)
         return;
     look_at_thread(1);
-    uint64_t function = code_function(args);
-    enter_frame(function_flags(function) & FUNCTION_LINE ? PyEval_GetFrame() : NULL, function, entry);
+    uint64_t function = function_of((PyCodeObject *)args[0]);
+    if (__builtin_expect(function_flags(function) != 0, 0))
+        special_enter(innermost(), function, entry, NULL);
+    else
+        lam_call_enter(LAM_DEFAULT, function_label(function));
 }
 
-static void left(PyObject *const *args, int is_yield)
+static inline void left(PyObject *const *args, int is_yield)
 {
     if (!plugin.is_on)
         return;
     look_at_thread(0);
-    uint64_t function = code_function(args);
-    exit_frame(function_flags(function) & FUNCTION_LINE ? PyEval_GetFrame() : NULL, function,
-               is_yield);
+    uint64_t function = function_of((PyCodeObject *)args[0]);
+    if (__builtin_expect(function_flags(function) != 0, 0))
+        special_exit(innermost(), function, is_yield);
+    else
+        lam_call_exit(LAM_DEFAULT, function_label(function));
 }
 
 static void built_in(PyObject *const *args, int is_call)
@@ -64,9 +69,9 @@ static void built_in(PyObject *const *args, int is_call)
         action;                                                                                    \
         Py_RETURN_NONE;                                                                            \
     }
-CALLBACK(on_start, entered(args, ENTRY_START))
-CALLBACK(on_resume, entered(args, ENTRY_RESUME))
-CALLBACK(on_throw, entered(args, ENTRY_THROW))
+CALLBACK(on_start, entered(args, LINE_START))
+CALLBACK(on_resume, entered(args, LINE_RESUME))
+CALLBACK(on_throw, entered(args, LINE_THROW))
 CALLBACK(on_return, left(args, 0))
 CALLBACK(on_yield, left(args, 1))
 CALLBACK(on_unwind, left(args, 0))

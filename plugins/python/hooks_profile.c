@@ -4,6 +4,9 @@
 
 #if !HAS_MONITORING
 
+#include <opcode.h>
+#include <stddef.h>
+
 static PyCFunction start_thread; /* _thread.start_new_thread */
 static PyInterpreterState *interpreter;
 static int is_audited;
@@ -32,29 +35,37 @@ static inline void look_for_threads(void)
         hook_threads();
 }
 
-static void on_call(PyFrameObject *frame)
+/* A generator is at a RESUME, whose argument says after what, or where it was when something is thrown into it. */
+static enum line_entry entry_of(const struct frame_data *data)
 {
-    PyCodeObject *code = PyFrame_GetCode(frame);
-    uint64_t function = function_of(code);
-    Py_DECREF(code);
-    enum entry entry = ENTRY_RESUME;
-    if (function_flags(function) & FUNCTION_LINE) {
-        unsigned char argument = 1;
-        if (frame_opcode(frame, &argument) == plugin.op_resume && argument == 0)
-            entry = ENTRY_START;
-    }
-    enter_frame(frame, function, entry);
+    int opcode = _Py_OPCODE(*data->at), is_resume = opcode == RESUME || opcode == RESUME_QUICK;
+    return !is_resume ? LINE_THROW : _Py_OPARG(*data->at) ? LINE_RESUME : LINE_START;
+}
+
+static inline void on_call(const struct frame_data *data)
+{
+    uint64_t function = function_of(data->code);
+    if (__builtin_expect(function_flags(function) != 0, 0))
+        special_enter(data, function, entry_of(data), NULL);
+    else
+        lam_call_enter(LAM_DEFAULT, function_label(function));
     look_for_threads();
 }
 
-static void on_return(PyFrameObject *frame, PyObject *arg)
+/* The frame lies in its generator, whose state says that it is suspended before the profile function is called. */
+static int is_suspended(const struct frame_data *data)
 {
-    PyCodeObject *code = PyFrame_GetCode(frame);
-    uint64_t function = function_of(code);
-    Py_DECREF(code);
-    int is_yield = arg && function_flags(function) & FUNCTION_LINE &&
-                   frame_opcode(frame, NULL) == plugin.op_yield;
-    exit_frame(frame, function, is_yield);
+    const char *generator = (const char *)data - offsetof(PyGenObject, gi_iframe);
+    return ((const PyGenObject *)generator)->gi_frame_state < 0;
+}
+
+static inline void on_return(const struct frame_data *data)
+{
+    uint64_t function = function_of(data->code);
+    if (__builtin_expect(function_flags(function) != 0, 0))
+        special_exit(data, function, function_flags(function) & FUNCTION_LINE && is_suspended(data));
+    else
+        lam_call_exit(LAM_DEFAULT, function_label(function));
 }
 
 static void on_builtin(int what, PyObject *callable)
@@ -75,9 +86,9 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
     if (__builtin_expect(thread_seen != plugin.generation, 0))
         thread_begin(frame, what == PyTrace_CALL);
     if (what == PyTrace_CALL)
-        on_call(frame);
+        on_call(data_of(frame));
     else if (what == PyTrace_RETURN)
-        on_return(frame, arg);
+        on_return(data_of(frame));
     else if (PyCFunction_Check(arg))
         on_builtin(what, arg);
     return 0;

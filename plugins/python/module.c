@@ -1,43 +1,13 @@
 /* module.c: lamella._lamella: starting, stopping, running a program as if it had been started alone, and events by hand. */
 #include "plugin.h"
 
-struct plugin plugin = {.extra = -1};
+#include <pthread.h>
 
-/* Names what cannot be used: the options where one of them is wrong, else the place. */
-static PyObject *fail_open(int code, const char *path, const char *text)
-{
-    const char *outer = getenv("LAMELLA_OUT"), *options = getenv("LAMELLA_OPTIONS");
-    const char *what = outer && *outer ? outer : path;
-    if (code == LAM_E_INVAL)
-        what = text ? text : options;
-    return what ? PyErr_Format(PyExc_OSError, "lamella: %s: %s", what, lam_error_text(code))
-                : PyErr_Format(PyExc_OSError, "lamella: %s", lam_error_text(code));
-}
+#include "../common/open_default.h"
+
+struct plugin plugin;
 
 static int is_opened_here;
-
-/* Opens the recorder. One that is open already, by the program or through LAMELLA_OUT, is taken as it is; and LAMELLA_OUT comes
- * before a path, so that everything below `lamella record` is one recording. Only options of our own need a stream of their
- * own in it. */
-static int open_recorder(const char *path, const char *text)
-{
-    const char *outer = getenv("LAMELLA_OUT");
-    int has_outer = outer && *outer;
-    is_opened_here = !lam_on || (has_outer && text);
-    if (!is_opened_here)
-        return LAM_OK;
-    struct lam_options options;
-    lam_options_init(&options);
-    const char *environment = getenv("LAMELLA_OPTIONS");
-    if ((environment && lam_options_parse(&options, environment) < 0) ||
-        (text && lam_options_parse(&options, text) < 0))
-        return LAM_E_INVAL;
-    if (lam_on)
-        lam_close();
-    if (!has_outer)
-        options.path = path;
-    return lam_open(&options);
-}
 
 /* Another copy of this plug-in in the interpreter? They would record everything twice. */
 static int is_taken(void)
@@ -54,6 +24,21 @@ static void set_taken(int is_on)
     PyErr_Clear();
 }
 
+static int is_known_layout(PyFrameObject *frame, PyCodeObject *code)
+{
+    void *mark = &plugin, *found = NULL;
+    if (code_set_extra((PyObject *)code, plugin.extra, mark) < 0 ||
+        code_get_extra((PyObject *)code, plugin.extra, &found) < 0 || found != mark)
+        return 0;
+    const struct code_words *extra = code->co_extra;
+    const struct frame_data *data = data_of(frame);
+    int is_known = extra && extra->size > plugin.extra &&
+                   extra->words[plugin.extra] == (uintptr_t)mark &&
+                   (const void *)data == FRAME_OF(PyThreadState_Get()) && data->code == code;
+    code_set_extra((PyObject *)code, plugin.extra, NULL);
+    return is_known;
+}
+
 static int begin_recording(void)
 {
     plugin.generation++;
@@ -65,6 +50,23 @@ static int begin_recording(void)
     set_taken(1);
     thread_begin(PyEval_GetFrame(), 0);
     return 0;
+}
+
+/* Once: a place in code objects, whose functions are ours (the caller's file), and whether the interpreter is laid out as we know
+ * it. Returns why it cannot be recorded, or NULL. */
+static const char *prepare(PyFrameObject *caller)
+{
+    if (plugin.own_file)
+        return NULL;
+    plugin.extra = code_extra_new(NULL);
+    if (plugin.extra < 0)
+        return "other tools left no place in code objects";
+    PyCodeObject *code = PyFrame_GetCode(caller);
+    int is_known = is_known_layout(caller, code);
+    if (is_known)
+        plugin.own_file = Py_NewRef(code->co_filename);
+    Py_DECREF(code);
+    return is_known ? NULL : "this Python keeps its frames in a way that is not known";
 }
 
 /* start(path, options, tracks, c_calls, prefixes, is_now): opens the recorder, and begins unless run() will. */
@@ -79,24 +81,17 @@ static PyObject *start(PyObject *self, PyObject *args)
         return NULL;
     if (is_taken())
         Py_RETURN_FALSE;
-    if (plugin.extra < 0)
-        plugin.extra = code_extra_new(NULL);
-    if (plugin.extra < 0)
-        return PyErr_Format(PyExc_RuntimeError,
-                            "lamella: other tools left no place in code objects");
-    int rc = open_recorder(path, text);
+    const char *why_not = prepare(PyEval_GetFrame()), *refused = NULL;
+    if (why_not)
+        return PyErr_Format(PyExc_RuntimeError, "lamella: %s", why_not);
+    int rc = open_default(path, text, &is_opened_here, &refused);
     if (rc < 0)
-        return fail_open(rc, path, text);
+        return PyErr_Format(PyExc_OSError, "lamella: %s%s%s", refused ? refused : "",
+                            refused ? ": " : "", lam_error_text(rc));
     plugin.tracks = tracks;
     plugin.c_calls = c_calls;
     Py_INCREF(prefixes);
     Py_XSETREF(plugin.prefixes, prefixes);
-    PyFrameObject *caller = PyEval_GetFrame(); /* borrowed: a function of the package */
-    if (caller && !plugin.own_file) {
-        PyCodeObject *code = PyFrame_GetCode(caller);
-        plugin.own_file = Py_NewRef(code->co_filename);
-        Py_DECREF(code);
-    }
     if (is_now && begin_recording() < 0)
         return NULL;
     Py_RETURN_TRUE;
@@ -109,20 +104,12 @@ static PyObject *stop(PyObject *self, PyObject *unused)
         Py_RETURN_NONE;
     hooks_remove();
     thread_finish();
-    lines_end(0);
+    lines_end();
     plugin.is_on = 0;
     set_taken(0);
     Py_CLEAR(plugin.prefixes);
     if (is_opened_here)
         lam_close();
-    Py_RETURN_NONE;
-}
-
-static PyObject *after_fork(PyObject *self, PyObject *unused)
-{
-    (void)self, (void)unused;
-    plugin.generation++;
-    lines_end(1);
     Py_RETURN_NONE;
 }
 
@@ -135,11 +122,6 @@ struct place {
     int python_levels, c_levels;
 };
 
-#if PY_VERSION_HEX >= 0x030d0000
-#define FRAME_OF(thread) ((thread)->current_frame)
-#else
-#define FRAME_OF(thread) ((thread)->cframe->current_frame)
-#endif
 #ifdef Py_C_RECURSION_LIMIT
 #define C_LEVELS Py_C_RECURSION_LIMIT
 #elif defined(C_RECURSION_LIMIT)
@@ -264,36 +246,29 @@ static PyObject *instant(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"start", start, METH_VARARGS, NULL},          {"stop", stop, METH_NOARGS, NULL},
-    {"after_fork", after_fork, METH_NOARGS, NULL}, {"run", run, METH_VARARGS, NULL},
-    {"begin", begin, METH_VARARGS, NULL},          {"end", end, METH_VARARGS, NULL},
-    {"instant", instant, METH_VARARGS, NULL},      {NULL, NULL, 0, NULL},
+    {"start", start, METH_VARARGS, NULL},
+    {"stop", stop, METH_NOARGS, NULL},
+    {"run", run, METH_VARARGS, NULL},
+    {"begin", begin, METH_VARARGS, NULL},
+    {"end", end, METH_VARARGS, NULL},
+    {"instant", instant, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "lamella._lamella", NULL, -1, methods, NULL, NULL, NULL, NULL,
 };
 
-static int look_up_opcode(PyObject *names, const char *name, unsigned char *out)
+/* In the child, before any of its hooks: what is open there is entered anew with its next call. */
+static void forked(void)
 {
-    PyObject *number = PyMapping_GetItemString(names, name);
-    long value = number ? PyLong_AsLong(number) : -1;
-    Py_XDECREF(number);
-    *out = (unsigned char)value;
-    return value < 0 || value > 255 ? -1 : 0;
+    plugin.generation++;
+    lines_forget();
 }
 
 PyMODINIT_FUNC PyInit__lamella(void);
 PyMODINIT_FUNC PyInit__lamella(void)
 {
-    PyObject *opcode = PyImport_ImportModule("opcode");
-    PyObject *names = opcode ? PyObject_GetAttrString(opcode, "opmap") : NULL;
-    int rc = names ? 0 : -1;
-    if (rc < 0 || look_up_opcode(names, "SEND", &plugin.op_send) < 0 ||
-        look_up_opcode(names, "RESUME", &plugin.op_resume) < 0 ||
-        look_up_opcode(names, "YIELD_VALUE", &plugin.op_yield) < 0)
-        rc = -1;
-    Py_XDECREF(names);
-    Py_XDECREF(opcode);
-    return rc < 0 ? NULL : PyModule_Create(&definition);
+    pthread_atfork(NULL, NULL, forked);
+    return PyModule_Create(&definition);
 }

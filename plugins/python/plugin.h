@@ -5,7 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <lamella/lamella.h>
+#include "../common/lines.h"
 
 #if PY_VERSION_HEX < 0x030b0000 || defined(Py_GIL_DISABLED)
 #error "CPython 3.11 or later, with the interpreter lock"
@@ -20,9 +20,43 @@
 #define code_set_extra _PyCode_SetExtra
 #define code_extra_new _PyEval_RequestCodeExtraIndex
 #endif
+#if PY_VERSION_HEX >= 0x030d0000
+#define FRAME_OF(thread) ((thread)->current_frame)
+#else
+#define FRAME_OF(thread) ((thread)->cframe->current_frame)
+#endif
 
-/* What is known about a code object, in one word in it: its label, what is special about it, and the recording that both are
- * of. */
+/* ---- what the interpreter's headers do not show; is_known_layout() tries it before anything is recorded ---- */
+
+struct code_words { /* code->co_extra */
+    Py_ssize_t size;
+    uintptr_t words[];
+};
+
+struct frame_data { /* of a function that runs; a generator's lies in the generator, as long as that lives */
+#if HAS_MONITORING
+    PyCodeObject *code;
+#else
+    PyObject *function, *globals, *builtins, *locals;
+    PyCodeObject *code;
+    PyFrameObject *object;
+    struct frame_data *previous;
+    const _Py_CODEUNIT *at;
+#endif
+};
+
+struct frame_head { /* a PyFrameObject */
+    PyObject_HEAD PyFrameObject *back;
+    struct frame_data *data;
+};
+
+static inline struct frame_data *data_of(PyFrameObject *frame)
+{
+    return ((struct frame_head *)frame)->data;
+}
+
+/* ---- what is known about a code object: its label, what is special about it, and the recording that both are of ---- */
+
 enum { FUNCTION_LINE = 1, FUNCTION_MODULE = 2, FUNCTION_THREAD = 4, FUNCTION_OWN = 8 };
 enum { FUNCTION_FLAGS_SHIFT = 32, FUNCTION_GENERATION_SHIFT = 36 };
 
@@ -33,13 +67,12 @@ struct plugin {
     uint32_t generation; /* of the recording; changes with each start and fork */
     int is_on, c_calls, tracks;
     Py_ssize_t extra;
-    unsigned char op_send, op_resume, op_yield;
     PyObject *prefixes; /* directories that file names are shown without */
     PyObject *own_file; /* whose functions are not recorded */
 };
 extern struct plugin plugin;
 
-/* initial-exec: every event looks at it. `seen` is the recording that this thread is part of. */
+/* The recording that this thread is part of. initial-exec: every event looks at it. */
 extern __thread uint32_t thread_seen __attribute__((tls_model("initial-exec")));
 
 /* ---- functions.c ---- */
@@ -47,10 +80,11 @@ extern __thread uint32_t thread_seen __attribute__((tls_model("initial-exec")));
 uint64_t function_new(PyCodeObject *code);
 static inline uint64_t function_of(PyCodeObject *code)
 {
-    void *extra = NULL;
-    code_get_extra((PyObject *)code, plugin.extra, &extra);
-    uint64_t word = (uint64_t)(uintptr_t)extra;
-    return word >> FUNCTION_GENERATION_SHIFT == plugin.generation ? word : function_new(code);
+    const struct code_words *extra = code->co_extra;
+    uint64_t word = extra && extra->size > plugin.extra ? extra->words[plugin.extra] : 0;
+    return __builtin_expect(word >> FUNCTION_GENERATION_SHIFT == plugin.generation, 1)
+               ? word
+               : function_new(code);
 }
 static inline struct lam_label function_label(uint64_t function)
 {
@@ -64,51 +98,25 @@ static inline uint32_t function_flags(uint64_t function)
 struct lam_label builtin_label(PyObject *callable);
 struct lam_label label_of_text(PyObject *text);
 
-/* ---- lines.c ---- */
+/* ---- threads.c ---- */
 
-/* How a frame of a generator or coroutine is entered. */
-enum entry { ENTRY_START, ENTRY_RESUME, ENTRY_THROW };
-void line_enter(PyFrameObject *frame, uint64_t function, enum entry entry);
-void line_yield(PyFrameObject *frame, uint64_t function);
-void line_exit(PyFrameObject *frame, uint64_t function);
-/* The instruction that a frame is at. */
-unsigned char frame_opcode(PyFrameObject *frame, unsigned char *argument);
 /* The calling thread's first event: `frame`, but if it is just entered, and what is below it is taken for called now. */
 void thread_begin(PyFrameObject *frame, int is_entry);
-/* Its calls are closed. */
-void thread_end(void);
-/* The outermost frame of a thread of `threading` returned. */
+/* Its calls are closed: it ends, or is no longer heard of. */
 void thread_finish(void);
+/* A call that is not a plain one; `entry` is of those that are lines. frame: NULL for the innermost. */
+void special_enter(const struct frame_data *data, uint64_t function, enum line_entry entry,
+                   PyFrameObject *frame);
+void special_exit(const struct frame_data *data, uint64_t function, int is_yield);
+
+/* ---- greenlets.c ---- */
+
 /* Looks for the module greenlet, to be told of its switches. */
 void greenlets_look(void);
-/* Closes what is suspended (at the end), or forgets it (in a forked child). */
-void lines_end(int is_child);
 
 /* ---- hooks_profile.c or hooks_monitoring.c ---- */
 
 int hooks_install(void); /* -1: with a Python exception */
 void hooks_remove(void);
-
-static inline void enter_frame(PyFrameObject *frame, uint64_t function, enum entry entry)
-{
-    uint32_t flags = function_flags(function);
-    if (flags & FUNCTION_LINE)
-        line_enter(frame, function, entry);
-    else if (!(flags & FUNCTION_OWN))
-        lam_call_enter(LAM_DEFAULT, function_label(function));
-}
-
-static inline void exit_frame(PyFrameObject *frame, uint64_t function, int is_yield)
-{
-    uint32_t flags = function_flags(function);
-    if (flags & FUNCTION_LINE)
-        (is_yield ? line_yield : line_exit)(frame, function);
-    else if (!(flags & FUNCTION_OWN))
-        lam_call_exit(LAM_DEFAULT, function_label(function));
-    if (flags & FUNCTION_MODULE && !is_yield)
-        greenlets_look();
-    if (flags & FUNCTION_THREAD)
-        thread_finish();
-}
 
 #endif

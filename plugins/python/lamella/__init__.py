@@ -13,7 +13,6 @@ import sys
 __path__ = [os.path.realpath(path) for path in __path__]
 
 _TRACKS = {"none": 0, "tasks": 1, "all": 2}
-_fork_is_seen = False
 
 
 def _prefixes():
@@ -37,16 +36,12 @@ def start(path=None, **options):
 def _start(path, is_now, *, calls=None, max_bytes=None, options=None, c_calls=False, tracks="all"):
     from lamella import _lamella
 
-    global _fork_is_seen
     if tracks not in _TRACKS:
         raise ValueError(f"tracks is one of {', '.join(_TRACKS)}, not {tracks!r}")
     text = [f"calls={calls}"] if calls else []
     text += [f"max_bytes={max_bytes}"] if max_bytes else []
     text += [options] if options else []
     path = os.fspath(path) if path else None
-    if not _fork_is_seen:
-        os.register_at_fork(after_in_child=_lamella.after_fork)
-        _fork_is_seen = True
     return _lamella.start(path, ",".join(text) or None, _TRACKS[tracks], c_calls, _prefixes(), is_now)
 
 

@@ -123,6 +123,40 @@ def threads_before():
         lock.acquire()
 
 
+def fork_hooks():
+    """Hooks that run in the child before anything else does, the last event of their caller being the parent's."""
+
+    def numbers():
+        while True:
+            yield f(1)
+
+    kept = numbers()
+    next(kept)
+
+    def in_child():
+        f(3)
+        next(kept)
+        next(numbers())
+
+    os.register_at_fork(before=lambda: f(1), after_in_parent=lambda: f(2), after_in_child=in_child)
+
+    def forks(n):
+        if n:
+            return forks(n - 1)
+        child = os.fork()
+        if not child:
+            return True
+        os.waitpid(child, 0)
+
+    assert lamella.start("hooks", tracks=tracks)
+    next(kept)
+    is_child = forks(3)
+    del kept
+    lamella.stop()
+    if is_child:
+        os._exit(0)
+
+
 def by_hand():
     with lamella.interval("before"):
         lamella.instant("before")

@@ -1,0 +1,127 @@
+/* threads.c: what each thread has open when it is first heard of, and the calls that begin, suspend or end a line of execution. */
+#include "plugin.h"
+
+#include <opcode.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+__thread uint32_t thread_seen __attribute__((tls_model("initial-exec")));
+
+/* Is it waiting for the frame that it has called, by `await` or `yield from`? */
+static int is_sending(PyFrameObject *frame)
+{
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    PyObject *bytes = PyCode_GetCode(code); /* as compiled: nothing specialised */
+    Py_ssize_t at = PyFrame_GetLasti(frame);
+    int yes = 0;
+    if (bytes && at >= 0 && at < PyBytes_GET_SIZE(bytes)) {
+        const unsigned char *text = (const unsigned char *)PyBytes_AS_STRING(bytes);
+        while (at >= 2 && !text[at]) /* a cache behind the instruction */
+            at -= 2;
+        yes = text[at] == SEND;
+    }
+    Py_XDECREF(bytes);
+    Py_DECREF(code);
+    return yes;
+}
+
+/* Does the frame below, one of the line that runs, wait for this one? What an async generator yields does not suspend who asked
+ * for it, so each is a line. */
+static int is_delegated(const struct frame_data *data, PyFrameObject *frame)
+{
+    if (data->code->co_flags & CO_ASYNC_GENERATOR)
+        return 0;
+    PyObject *type, *value, *traceback; /* one that is thrown into it may be on its way */
+    PyErr_Fetch(&type, &value, &traceback);
+    PyFrameObject *back = PyFrame_GetBack(frame ? frame : PyEval_GetFrame());
+    int yes = back && line_has(data_of(back)) && is_sending(back);
+    Py_XDECREF(back);
+    PyErr_Restore(type, value, traceback);
+    return yes;
+}
+
+void special_enter(const struct frame_data *data, uint64_t function, enum line_entry entry,
+                   PyFrameObject *frame)
+{
+    uint32_t flags = function_flags(function);
+    if (!(flags & FUNCTION_LINE)) {
+        if (!(flags & FUNCTION_OWN))
+            lam_call_enter(LAM_DEFAULT, function_label(function));
+    } else if (!line_resume(data, entry)) {
+        line_begin(data, function_label(function), is_delegated(data, frame));
+    }
+}
+
+void special_exit(const struct frame_data *data, uint64_t function, int is_yield)
+{
+    uint32_t flags = function_flags(function);
+    if (flags & FUNCTION_LINE)
+        (is_yield ? line_yield : line_exit)(data, function_label(function));
+    else if (!(flags & FUNCTION_OWN))
+        lam_call_exit(LAM_DEFAULT, function_label(function));
+    if (flags & FUNCTION_MODULE && !is_yield)
+        greenlets_look();
+    if (flags & FUNCTION_THREAD)
+        thread_finish();
+}
+
+/* Of a thread of `threading`, whose outermost frame knows; else NULL. New reference. */
+static PyObject *name_of(PyFrameObject *outermost)
+{
+    PyCodeObject *code = PyFrame_GetCode(outermost);
+    PyObject *name = NULL;
+    if (function_flags(function_of(code)) & FUNCTION_THREAD) {
+        PyObject *locals = PyFrame_GetLocals(outermost);
+        PyObject *self = locals ? PyMapping_GetItemString(locals, "self") : NULL;
+        name = self ? PyObject_GetAttrString(self, "_name") : NULL;
+        Py_XDECREF(self);
+        Py_XDECREF(locals);
+    }
+    Py_DECREF(code);
+    PyErr_Clear();
+    return name;
+}
+
+static void name_thread(PyFrameObject *outermost)
+{
+    int is_main = syscall(SYS_gettid) == getpid();
+    PyObject *name = outermost ? name_of(outermost) : NULL;
+    if (name && PyUnicode_Check(name) && PyUnicode_AsUTF8(name))
+        lam_thread_name(LAM_DEFAULT, PyUnicode_AsUTF8(name));
+    PyErr_Clear();
+    struct lam_label label =
+        name ? label_of_text(name)
+             : lam_label_intern(LAM_DEFAULT, is_main ? "MainThread" : "thread", is_main ? 10 : 6);
+    lines_begin_thread(label, plugin.tracks != TRACKS_NONE);
+    Py_XDECREF(name);
+}
+
+void thread_begin(PyFrameObject *frame, int is_entry)
+{
+    thread_seen = plugin.generation;
+    Py_ssize_t count = 0;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *frames = PyList_New(0);
+    PyFrameObject *at = frame;
+    for (Py_XINCREF(at); at && frames && PyList_Append(frames, (PyObject *)at) == 0; count++)
+        Py_SETREF(at, PyFrame_GetBack(at));
+    Py_XDECREF(at);
+    name_thread(count ? (PyFrameObject *)PyList_GET_ITEM(frames, count - 1) : NULL);
+    while (frames && count-- > is_entry) {
+        PyFrameObject *one = (PyFrameObject *)PyList_GET_ITEM(frames, count);
+        PyCodeObject *code = PyFrame_GetCode(one);
+        special_enter(data_of(one), function_of(code), LINE_RESUME, one);
+        Py_DECREF(code);
+    }
+    greenlets_look();
+    Py_XDECREF(frames);
+    PyErr_Restore(type, value, traceback);
+}
+
+void thread_finish(void)
+{
+    if (thread_seen == plugin.generation)
+        lines_end_thread();
+    thread_seen = 0;
+}
