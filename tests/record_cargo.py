@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -120,6 +121,8 @@ def test_build_and_rebuild():
     why = {crate: reason for _, crate, reason in reasons}
     equal(why["core_lib"], "src/lib.rs changed", "the cause")
     equal(why["mac"], "its dependency core-lib was built", "what it took along")
+    cores = [u for u in rustc_units(seen) if u["crate"] == "core_lib"]
+    equal([(u["class_id"], u["class_missing"]) for u in cores], [(None, "util")] * 2, "no class on what was fresh, and why")
     text, _ = report("b.lamella", text=True)
     check("Why it was built" in text and text.index("src/lib.rs changed") < text.index("a dependency was built"), text)
     check("MODE in the environment changed" in text, text)
@@ -129,6 +132,38 @@ def test_build_and_rebuild():
     equal(attached("c.lamella"), {"cargo_notes"}, "a page of another build is not attached")
     check("added_argument" not in complete("c.lamella"), "nothing was added")
     check("cargo" not in report("c.lamella"), "and nothing is said")
+
+    # What cargo lists on its stdout is the user's, to the byte; where that is a file it is read.
+    plain = subprocess.run(["cargo", "build", "--message-format=json"], cwd="ws", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
+                           env={**os.environ, "MODE": "other"}).stdout
+    piped = build("build", "--message-format=json", out="pipe.lamella", options=("--rate", "0"), MODE="other")
+    equal(sorted(piped.stdout.splitlines()), sorted(plain.splitlines()), "through a pipe")  # cargo looks at fresh units side by side
+    check("cargo_messages" not in attached("pipe.lamella"), "a pipe is left alone")
+    with open("list.json", "wb") as file:
+        file.write(b'{"reason":"build-finished","success":false}\n')
+        file.flush()
+        done = subprocess.run([LAMELLA, "record", "--rate", "0", "-o", "../list.lamella", "--", "cargo", "build", "--message-format=json"], cwd="ws",
+                              env={**os.environ, "MODE": "other"}, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.PIPE, check=False)
+    equal(done.returncode, 0, done.stderr.decode())
+    with open("list.json", "rb") as file:
+        equal(sorted(file.read().splitlines()[1:]), sorted(plain.splitlines()), "into a file")
+    check("cargo_messages" in attached("list.lamella"), "a file is read, from where the command began")
+    cargo = report("list.lamella")["cargo"]
+    equal((cargo["messages"], cargo["success"], cargo["unseen"]), (True, True, []), "what the list says")
+    equal({(f["package"], f["version"], f["features"]) for f in cargo["fresh_units"] if f["files"]},
+          {("util", "1.0.0", ""), ("util", "2.0.0", ""), ("core-lib", "1.0.0", "extra"), ("core-lib", "1.0.0", "extra,x+y"), ("mac", "1.0.0", ""),
+           ("app", "1.0.0", "")}, "fresh units by name")
+
+    # The list alone, written somewhere by a script.
+    os.utime("ws/core/src/lib.rs")
+    done = record("sh", "-c", "cargo build --message-format=json > ../own.json", out="../own.lamella", cwd="ws", env={**os.environ, "MODE": "other"},
+                  options=("--rate", "0", "--cargo-messages", "../own.json"))
+    equal(done.returncode, 0, done.stderr.decode())
+    seen = report("own.lamella")
+    cargo = seen["cargo"]
+    equal((cargo["source"], cargo["fresh"], cargo["built"], cargo["unseen"]), ("messages", 3, 4, []), "from the list alone")
+    done = record("true", options=("--cargo-messages", "own.json"))
+    check(done.returncode == 0 and b"older" in done.stderr, done.stderr.decode())
 
     # A page that is another build's after all: units do not match.
     shutil.copy("b.lamella/cargo-timings.html", "c.lamella")
@@ -144,6 +179,41 @@ def damaged(change, words):
     check("Units by CPU" in text, "the rest of the report is there")
     check(words in said, f"{words!r} is said: {said!r}")
     equal(said.count("\n"), 1, "in one line")
+
+
+def test_a_cache():
+    """A compilation that sccache has is a unit without a compiler: neither unseen nor fresh."""
+    if not shutil.which("sccache"):
+        raise Skip("no sccache")
+    workspace()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    env = {"RUSTC_WRAPPER": "sccache", "SCCACHE_DIR": os.path.abspath("cache"), "SCCACHE_SERVER_PORT": port, "SCCACHE_IDLE_TIMEOUT": "60",
+           "CARGO_INCREMENTAL": "0"}
+    subprocess.run(["sccache", "--start-server"], env={**os.environ, **env}, capture_output=True, check=False)
+    try:
+        ids = []
+        for out, capture in (("miss.lamella", "clean"), ("hit.lamella", "cached")):
+            shutil.rmtree("ws/target", ignore_errors=True)
+            build("build", "-p", "core-lib", out=out, options=("--rate", "0"), **env)
+            seen = report(out)
+            equal([(u["crate"], u["capture"], u["status"]) for u in sorted(rustc_units(seen), key=lambda u: u["start_s"])],
+                  [("util", capture, "new"), ("core_lib", capture, "new")], out)
+            equal((seen["cargo"]["unseen"], seen["cargo"]["fresh"], seen["cargo"]["built"]), ([], 0, 2), "none is unseen or fresh")
+            check(all(u["unblocked"] is not None for u in rustc_units(seen)), "all are joined")
+            equal([e["unit"] for e in seen["unit_deps"]], ["core_lib"], "one needs the other")
+            ids.append({u["class_id"] for u in rustc_units(seen)})
+            text, _ = report(out, text=True)
+            equal("sccache had 2 of the 2 units" in text, capture == "cached", text)
+        check(ids[0] == ids[1] and None not in ids[0], f"the same classes: {ids}")
+        # An incremental compilation is none for the cache.
+        shutil.rmtree("ws/target")
+        build("build", "-p", "core-lib", out="both.lamella", options=("--rate", "0"), **{**env, "CARGO_INCREMENTAL": "1"})
+        equal({u["crate"]: u["capture"] for u in rustc_units(report("both.lamella"))}, {"util": "incremental", "core_lib": "incremental"},
+              "compiled")
+    finally:
+        subprocess.run(["sccache", "--stop-server"], env={**os.environ, **env}, capture_output=True, check=False)
 
 
 def test_damage():

@@ -117,6 +117,13 @@ static bool same_platform(const struct cargo_record *record, const struct cargo_
                         : !record->host || strcmp(record->host, cargo->platform) == 0;
 }
 
+/* The hash that cargo gives a unit is in the names of its files. */
+static bool same_hash(const struct cargo_unit *cargo, const struct unit *unit)
+{
+    const char *name = unit->extra_filename;
+    return !cargo->hash || !name || name[0] != '-' || strcmp(name + 1, cargo->hash) == 0;
+}
+
 static bool could_be(const struct cargo_record *record, const struct cargo_unit *cargo,
                      const struct unit *unit)
 {
@@ -131,7 +138,7 @@ static bool could_be(const struct cargo_record *record, const struct cargo_unit 
     if (cargo->job == CARGO_JOB_DOC)
         return same_crate(cargo->target ? cargo->target : cargo->package, unit->crate);
     return same_compilation(cargo, unit) && same_directory(cargo, unit) &&
-           same_platform(record, cargo, unit) &&
+           same_platform(record, cargo, unit) && same_hash(cargo, unit) &&
            (!cargo->has_features || same_features(cargo, unit->features));
 }
 
@@ -140,7 +147,8 @@ static int find_pairs(struct join *join)
     const struct report *report = join->report;
     for (uint32_t c = 0; c < join->cargo->units.count; c++) {
         const struct cargo_unit *cargo = &join->cargo->units.items[c];
-        if (isnan(cargo->start_s))
+        bool has_times = join->cargo->source != CARGO_FROM_MESSAGES;
+        if (cargo->status == CARGO_STATUS_FRESH || (has_times && isnan(cargo->start_s)))
             continue;
         for (uint32_t u = 0; u < report->units.count; u++) {
             struct pair pair = {.unit = u, .cargo = c};
@@ -176,7 +184,7 @@ static size_t choose(struct join *join, double zero_s)
     array_each(&join->pairs, pair)
     {
         double start_s = join->cargo->units.items[pair->cargo].start_s + zero_s;
-        pair->away_s = fabs(unit_start_s(join->report, pair->unit) - start_s);
+        pair->away_s = isnan(start_s) ? 0 : fabs(unit_start_s(join->report, pair->unit) - start_s);
     }
     array_sort(&join->pairs, compare_pairs);
     for (size_t i = 0; i < join->cargo->units.count; i++)
@@ -232,12 +240,20 @@ static bool is_outside(const struct report *report, const struct cargo_record *c
                                  at_ns > (int64_t)session->elapsed_ns + slack_ns);
 }
 
-/* What ran as a process of its own: cargo lists documentation tests as units that may never run. */
+/* What ran as a process of its own: cargo lists documentation tests as units that may never run. A list without times says it of
+ * compilations alone. */
+static bool has_run(const struct cargo_record *cargo, const struct cargo_unit *unit)
+{
+    if (cargo->source == CARGO_FROM_MESSAGES)
+        return unit->is_built;
+    return unit->status != CARGO_STATUS_FRESH && !isnan(unit->start_s) &&
+           strcmp(unit->mode, "doctest") != 0;
+}
+
 static size_t count_run(const struct cargo_record *cargo)
 {
     size_t count = 0;
-    array_each(&cargo->units, unit) count +=
-        !isnan(unit->start_s) && strcmp(unit->mode, "doctest") != 0;
+    array_each(&cargo->units, unit) count += has_run(cargo, unit);
     return count;
 }
 
@@ -289,7 +305,7 @@ static int compare_unjoined(const void *a, const void *b)
     return (left->seconds > right->seconds) - (left->seconds < right->seconds);
 }
 
-/* Cargo's page lists fresh units among the others and does not say which: only how many. Of those without a process they are
+/* Cargo's page lists fresh units among the others and does not say which: only how many. Where cargo's list does not tell either, of those without a process they are
  * the ones whose fingerprints did not change, and which took no time. */
 static int mark_fresh(struct join *join)
 {
@@ -298,15 +314,18 @@ static int mark_fresh(struct join *join)
     if (cargo->source != CARGO_FROM_TIMINGS || cargo->fresh == UINT64_MAX)
         return LAM_OK;
     int rc = LAM_OK;
+    size_t left = cargo->fresh;
+    array_each(&cargo->units, unit) left -= unit->status == CARGO_STATUS_FRESH && left > 0;
     for (uint32_t c = 0; c < cargo->units.count && rc == LAM_OK; c++) {
         const struct cargo_unit *unit = &cargo->units.items[c];
         struct unjoined one = {.cargo = c, .seconds = unit->end_s - unit->start_s};
         one.was_caused = join->report->cargo_notes && was_caused(join->report->cargo_notes, unit);
-        if (join->unit_of[c] == REPORT_NO_UNIT && !isnan(one.seconds))
+        if (join->unit_of[c] == REPORT_NO_UNIT && unit->status == CARGO_STATUS_UNKNOWN &&
+            !unit->is_built && !isnan(one.seconds))
             rc = array_push(&rest, one);
     }
     array_sort(&rest, compare_unjoined);
-    for (size_t i = 0; i < rest.count && i < cargo->fresh && rest.items[i].seconds <= FRESH_S; i++)
+    for (size_t i = 0; i < rest.count && i < left && rest.items[i].seconds <= FRESH_S; i++)
         cargo->units.items[rest.items[i].cargo].status = CARGO_STATUS_FRESH;
     array_free(&rest);
     return rc;
@@ -319,8 +338,7 @@ static int list_unseen(struct join *join)
         return rc;
     for (uint32_t c = 0; c < join->cargo->units.count; c++) {
         const struct cargo_unit *unit = &join->cargo->units.items[c];
-        if (join->unit_of[c] == REPORT_NO_UNIT && !isnan(unit->start_s) &&
-            unit->status != CARGO_STATUS_FRESH && strcmp(unit->mode, "doctest") != 0 &&
+        if (join->unit_of[c] == REPORT_NO_UNIT && has_run(join->cargo, unit) &&
             array_push(&join->report->cargo_unseen, c) < 0)
             return LAM_E_NOMEM;
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/unit_class.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "base/memory.h"
@@ -50,26 +51,80 @@ int class_deps_text(const struct report *report, uint32_t unit, struct strbuf *t
     return rc < 0 || !strbuf_ok(text) ? LAM_E_NOMEM : LAM_OK;
 }
 
-/* Whether all crates that a crate is compiled against were compiled in this recording, and have a class: what was fresh left no
- * command line to tell it by. */
-static bool knows_cone(const struct report *report, uint32_t index)
+/* "libserde-0123456789abcdef.rmeta" is of the crate serde. */
+static size_t crate_of_file(const char *file, const char **crate)
 {
-    const struct unit *unit = &report->units.items[index].info;
-    size_t wanted = 0, found = 0;
-    if (unit->kind != UNIT_RUSTC && unit->kind != UNIT_RUSTDOC)
-        return true;
-    for (size_t i = 0; i < unit->input_count; i++)
-        wanted += strchr(unit->inputs[i], '/') != NULL;
+    *crate = text_starts_with(file, "lib") ? file + strlen("lib") : file;
+    return strcspn(*crate, "-.");
+}
+
+static bool wrote_file(const struct unit *unit, const char *file)
+{
+    const char *crate;
+    size_t length = crate_of_file(file, &crate);
+    if (unit->extra_filename && *unit->extra_filename)
+        return strstr(file, unit->extra_filename) != NULL;
+    return unit->crate && strlen(unit->crate) == length && strncmp(unit->crate, crate, length) == 0;
+}
+
+static void add_missing(struct strbuf *names, const char *name, size_t length)
+{
+    strbuf_add(names, names->length ? ", " : "");
+    strbuf_add_bytes(names, name, length);
+}
+
+/* A crate that is handed to the compiler as a file, and that was not compiled in the recording: it left no command line to tell
+ * it by. */
+static void find_fresh_crates(const struct report *report, const struct unit *unit,
+                              const struct build_node *node, struct strbuf *names)
+{
+    for (size_t i = 0; i < unit->input_count; i++) {
+        const char *file = path_name(unit->inputs[i]), *crate;
+        bool found = !strchr(unit->inputs[i], '/');
+        for (uint32_t e = 0; node && !found && e < node->edge_count; e++) {
+            const struct build_edge *edge = &report->graph.edges.items[node->first_edge + e];
+            const struct unit *dep = &report->units.items[edge->dep].info;
+            found = dep->kind == UNIT_RUSTC && edge->need != NEED_RUN && wrote_file(dep, file);
+        }
+        size_t length = crate_of_file(file, &crate);
+        if (!found)
+            add_missing(names, crate, length);
+    }
+}
+
+/* The run of its package's script, when cargo says that it was fresh. */
+static void find_fresh_script(const struct report *report, const struct report_unit *unit,
+                              struct strbuf *names)
+{
+    const struct cargo_unit *own = report_cargo_unit(report, unit);
+    if (!own || own->job != CARGO_JOB_COMPILE || strcmp(own->kind, "build-script") == 0)
+        return;
+    array_each(&report->cargo->units, other)
+    {
+        if (other->job == CARGO_JOB_RUN_SCRIPT && other->status == CARGO_STATUS_FRESH &&
+            strcmp(other->package, own->package) == 0 && strcmp(other->version, own->version) == 0) {
+            add_missing(names, "its build script", strlen("its build script"));
+            return;
+        }
+    }
+}
+
+/* What a unit stands on and of which nothing is known, for people; empty: all is known. */
+static void find_missing(const struct report *report, uint32_t index, struct strbuf *names)
+{
+    const struct report_unit *unit = &report->units.items[index];
     const struct build_node *node =
         index < report->graph.nodes.count ? &report->graph.nodes.items[index] : NULL;
+    if (unit->info.kind != UNIT_RUSTC && unit->info.kind != UNIT_RUSTDOC)
+        return;
+    find_fresh_crates(report, &unit->info, node, names);
+    find_fresh_script(report, unit, names);
     for (uint32_t i = 0; node && i < node->edge_count; i++) {
-        const struct build_edge *edge = &report->graph.edges.items[node->first_edge + i];
-        const struct report_unit *dep = &report->units.items[edge->dep];
+        const struct report_unit *dep =
+            &report->units.items[report->graph.edges.items[node->first_edge + i].dep];
         if (!dep->class_id)
-            return false;
-        found += dep->info.kind == UNIT_RUSTC && edge->need != NEED_RUN;
+            add_missing(names, dep->title, strlen(dep->title));
     }
-    return found >= wanted;
 }
 
 /* Each part with its length, so that no two lists of parts have the same text. */
@@ -117,7 +172,7 @@ static int describe(struct report *report, uint32_t index, struct strbuf *text)
     add_part(text, unit->info.crate);
     add_part(text, cargo ? cargo->version : unit->info.version);
     add_part(text, class_source(&unit->info));
-    add_part(text, unit->info.crate_type);
+    add_part(text, class_crate_type(&unit->info));
     add_part(text, unit->info.mode);
     add_part(text, unit->info.language);
     add_part(text, unit->info.target);
@@ -135,8 +190,13 @@ static int describe(struct report *report, uint32_t index, struct strbuf *text)
 static int name_class(struct report *report, uint32_t index)
 {
     struct strbuf text = {0};
-    if (!knows_cone(report, index))
-        return LAM_OK;
+    find_missing(report, index, &text);
+    if (text.length > 0 || !strbuf_ok(&text)) {
+        report->units.items[index].class_missing =
+            strbuf_ok(&text) ? arena_strdup(&report->arena, strbuf_text(&text)) : NULL;
+        strbuf_free(&text);
+        return report->units.items[index].class_missing ? LAM_OK : LAM_E_NOMEM;
+    }
     int rc = describe(report, index, &text);
     if (rc == LAM_OK && strbuf_ok(&text)) {
         uint64_t high = hash_bytes_seed(strbuf_text(&text), text.length, 1),
@@ -170,7 +230,10 @@ int class_ids_make(struct report *report)
         struct report_unit *unit = &report->units.items[i];
         order[i] = (struct by_start){i, report->processes.items[unit->process].start_ns};
         bool compiles = unit->info.kind == UNIT_RUSTC || unit->info.kind == UNIT_COMPILE;
-        unit->capture = !compiles ? NULL : unit->info.incremental ? "incremental" : "clean";
+        unit->capture = unit->info.is_cache      ? "cached"
+                        : !compiles              ? NULL
+                        : unit->info.incremental ? "incremental"
+                                                 : "clean";
     }
     if (rc == LAM_OK) /* what a unit depends on began before it */
         qsort(order, count, sizeof *order, compare_starts);

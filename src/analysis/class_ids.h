@@ -10,7 +10,7 @@
 
 enum { CLASS_ID_BYTES = 33 }; /* 32 hex digits, NUL */
 
-/* Fills report_unit.class_id and capture. After the graph is made. LAM_E_NOMEM. */
+/* Fills report_unit.class_id, or class_missing, and capture. After the graph is made. LAM_E_NOMEM. */
 int class_ids_make(struct report *report);
 
 /* "registry", "git", "path", from where the sources lie; NULL: not known. */

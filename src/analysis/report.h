@@ -101,7 +101,8 @@ struct report_unit {
     struct unit_flags flags;
     struct unit_artifacts artifacts; /* files that it wrote, as they were at the command's end */
     const char *class_id;            /* class_ids.h; after report_finish() */
-    const char *capture; /* "clean", "incremental": what its times are times of; NULL: no compilation */
+    const char *class_missing; /* what it stands on that was fresh, for people; NULL: all is known */
+    const char *capture; /* "clean", "incremental", "cached": what its times are times of; NULL: no compilation */
 };
 
 /* The finest total: one process, role, codegen unit, bucket. */
@@ -231,6 +232,7 @@ struct report {
     struct cargo_record *cargo; /* what cargo wrote of the build; NULL: nothing, or of another build */
     struct ninja_log ninja;     /* what ninja says that it made; empty: nothing */
     struct header_costs headers;     /* from clang's traces; empty: there are none */
+    size_t cache_asked;              /* programs of caches that were asked for a compilation */
     const char *cargo_note;          /* what is to be said of that; NULL */
     int64_t cargo_zero_ns;           /* cargo's zero on the session's clock */
     struct cargo_notes *cargo_notes; /* what the launcher saw of the build from outside; NULL */

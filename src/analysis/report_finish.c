@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/cache_hits.h"
 #include "analysis/cargo_join.h"
 #include "analysis/class_ids.h"
 #include "analysis/report_state.h"
@@ -102,7 +103,8 @@ static void sum_coverage(struct report_state *state)
     array_each(&report->processes, process)
     {
         cov->lost_samples += process->lost;
-        cov->units_unseen += process->unit != REPORT_NO_UNIT && process->amount.samples == 0;
+        cov->units_unseen += process->unit != REPORT_NO_UNIT && process->amount.samples == 0 &&
+                             !report->units.items[process->unit].info.is_cache;
         if (process->running) {
             add_running(cov, process);
         } else if (process->sampled != PROFILE_SAMPLED_YES) {
@@ -176,6 +178,8 @@ int report_finish(struct report *report, struct lam_error *err)
 {
     struct report_state *state = report_state(report);
     int rc = report_finish_spans(state);
+    if (rc == LAM_OK)
+        rc = cache_hits_settle(report);
     close_ledgers(report);
     sum_coverage(state);
     if (rc == LAM_OK)

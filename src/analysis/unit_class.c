@@ -11,13 +11,19 @@ const char *const unit_class_parts[UNIT_CLASS_PARTS] = {
     "kind",   "crate",    "package",   "version",       "crate_type", "mode",       "language",
     "target", "features", "opt_level", "codegen_units", "lto",        "debug_info", "incremental"};
 
+/* The same to the compiler; caches of results say rlib for cargo's lib. */
+const char *class_crate_type(const struct unit *unit)
+{
+    return unit->crate_type && strcmp(unit->crate_type, "rlib") == 0 ? "lib" : unit->crate_type;
+}
+
 void unit_class_of(const struct unit *unit, const char *parts[UNIT_CLASS_PARTS])
 {
     const char *const all[UNIT_CLASS_PARTS] = {unit_kind_name(unit->kind),
                                                unit->crate,
                                                unit->package,
                                                unit->version,
-                                               unit->crate_type,
+                                               class_crate_type(unit),
                                                unit->mode,
                                                unit->language,
                                                unit->target,

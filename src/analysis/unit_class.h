@@ -13,6 +13,9 @@ extern const char *const unit_class_parts[UNIT_CLASS_PARTS];
 /* The parts of a unit, in that order; NULL: not said. Of the incremental cache only whether there is one. */
 void unit_class_of(const struct unit *unit, const char *parts[UNIT_CLASS_PARTS]);
 
+/* Its crate type; "lib" for both names of a library. */
+const char *class_crate_type(const struct unit *unit);
+
 /* All parts, and the title where nothing else names the unit. Two units with the same text are the same work. */
 void unit_class_text(const char *const parts[UNIT_CLASS_PARTS], const char *title,
                      struct strbuf *out);

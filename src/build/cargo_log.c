@@ -173,26 +173,6 @@ static int read_line(struct log_reader *reader, struct line *line, const char *t
 
 /* ---- reasons ---- */
 
-/* "path+file:///w/util2#util@2.0.0", "path+file:///w/app#0.1.0", "registry+https://…#serde@1.0.0" */
-static int split_package_id(struct arena *arena, struct cargo_unit *unit)
-{
-    const char *id = unit->package_id ? unit->package_id : "";
-    const char *hash = strrchr(id, '#');
-    const char *spec = hash ? hash + 1 : id;
-    const char *at = strrchr(spec, '@');
-    if (at) {
-        unit->package = arena_strndup(arena, spec, (size_t)(at - spec));
-        unit->version = at + 1;
-    } else {
-        const char *end = hash ? hash : id + strlen(id), *start = end;
-        while (start > id && start[-1] != '/')
-            start--;
-        unit->package = arena_strndup(arena, start, (size_t)(end - start));
-        unit->version = hash ? spec : "";
-    }
-    return unit->package ? LAM_OK : LAM_E_NOMEM;
-}
-
 static int register_unit(struct log_reader *reader, const struct line *line)
 {
     struct cargo_record *run = reader->run;
@@ -219,7 +199,7 @@ static int register_unit(struct log_reader *reader, const struct line *line)
     unit->target = line->target_name;
     unit->kind = line->target_kind ? line->target_kind : "lib";
     cargo_unit_settle(unit);
-    return split_package_id(&run->arena, unit);
+    return cargo_unit_split_id(unit, &run->arena);
 }
 
 static struct cargo_unit *unit_of(struct log_reader *reader, uint64_t number)

@@ -1,6 +1,6 @@
 /* What cargo itself wrote down of a build: its units with their times, how many ran and waited, how busy the machine was.
- * Filled from the `--timings` page (cargo_timings.h), or from the session log of `-Z build-analysis` (cargo_log.h), which
- * says more. Times are seconds since cargo's own zero, a few milliseconds after its start; report_cargo_ns() gives the session's.
+ * Filled from the `--timings` page (cargo_timings.h), from the session log of `-Z build-analysis` (cargo_log.h), which
+ * says more, or from the list of `--message-format=json` (cargo_messages.h), which has no times. Times are seconds since cargo's own zero, a few milliseconds after its start; report_cargo_ns() gives the session's.
  * What the source does not say is NULL, NaN, or CARGO_NONE: never 0. */
 #ifndef LAMELLA_BUILD_CARGO_RECORD_H
 #define LAMELLA_BUILD_CARGO_RECORD_H
@@ -15,7 +15,7 @@
 
 #define CARGO_NONE UINT32_MAX
 
-enum cargo_source { CARGO_FROM_TIMINGS, CARGO_FROM_LOG };
+enum cargo_source { CARGO_FROM_TIMINGS, CARGO_FROM_LOG, CARGO_FROM_MESSAGES };
 
 /* Why a unit did or did not run. */
 enum cargo_status {
@@ -59,6 +59,12 @@ struct cargo_unit {
     double frontend_s; /* cargo's sections, durations by the wall clock, repeated ones added up;
                                  frontend is derived by cargo and can be slightly negative */
     double codegen_s, link_s, other_s;
+    /* From messages; NULL. */
+    const char *hash;                            /* that its files carry in their names */
+    const char *opt_level;                       /* "0" */
+    const char *debug_info;                      /* "2", "line-tables-only" */
+    const char *files;                           /* names without directories, commas between */
+    bool is_built;                               /* they say that it was not fresh */
     struct cargo_ids deps;                       /* session log only */
     struct cargo_ids unblocked, unblocked_rmeta; /* that could start at its end, or at its metadata */
 };
@@ -84,8 +90,10 @@ struct cargo_record {
     const char *host, *rustc; /* triple; "rustc 1.95.0 (59807616e 2026-04-14)" */
     const char *command;      /* session log only */
     const char *target_dir, *workspace_root;
-    uint64_t jobs, cores;  /* 0: not said */
-    uint64_t fresh, dirty; /* UINT64_MAX: not said */
+    uint64_t jobs, cores;      /* 0: not said */
+    uint64_t fresh, dirty;     /* UINT64_MAX: not said */
+    bool has_success, success; /* how the build ended; messages only */
+    bool has_messages;         /* their word on units is in it */
     bool has_started_at;
     int64_t started_at_unix_ns; /* of cargo's zero; whole seconds in pages of older versions */
     double duration_s;          /* up to the last thing written; NaN */

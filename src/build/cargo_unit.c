@@ -130,6 +130,31 @@ const char *cargo_mode_of_description(const char *text)
     return text;
 }
 
+int cargo_unit_split_id(struct cargo_unit *unit, struct arena *arena)
+{
+    const char *id = unit->package_id ? unit->package_id : "";
+    const char *hash = strrchr(id, '#');
+    const char *spec = hash ? hash + 1 : id;
+    const char *at = strrchr(spec, '@'), *blank = strstr(id, " (");
+    if (blank) {
+        size_t length = strcspn(id, " ");
+        unit->package = arena_strndup(arena, id, length);
+        unit->version = id + length < blank
+                            ? arena_strndup(arena, id + length + 1, (size_t)(blank - id) - length - 1)
+                            : "";
+    } else if (at) {
+        unit->package = arena_strndup(arena, spec, (size_t)(at - spec));
+        unit->version = at + 1;
+    } else {
+        const char *end = hash ? hash : id + strlen(id), *start = end;
+        while (start > id && start[-1] != '/')
+            start--;
+        unit->package = arena_strndup(arena, start, (size_t)(end - start));
+        unit->version = hash ? spec : "";
+    }
+    return unit->package && unit->version ? LAM_OK : LAM_E_NOMEM;
+}
+
 void cargo_unit_settle(struct cargo_unit *unit)
 {
     if (strcmp(unit->mode, "run-custom-build") == 0)

@@ -16,6 +16,10 @@ void cargo_unit_section(struct cargo_unit *unit, const char *name, double start_
 /* "check-test", "doc test", "run" and so on, of a description, as a mode. */
 const char *cargo_mode_of_description(const char *text);
 
+/* Package and version from the package id: "path+file:///w/util2#util@2.0.0", "path+file:///w/app#0.1.0",
+ * "registry+https://…#serde@1.0.0"; before cargo 1.77 "serde 1.0.0 (registry+https://…)". LAM_E_NOMEM at worst. */
+int cargo_unit_split_id(struct cargo_unit *unit, struct arena *arena);
+
 /* When kind and mode are known: what the job is. */
 void cargo_unit_settle(struct cargo_unit *unit);
 

@@ -35,6 +35,7 @@ int command_walk(const struct command_args *args, size_t first, const struct com
 
 /* Readers of one tool each; *unit is zeroed but for its kind. As unit_from_command(). */
 int unit_from_rustc(const struct unit_command *command, struct arena *arena, struct unit *unit);
+int unit_from_rustc_cache(const struct unit_command *command, struct arena *arena, struct unit *unit);
 int unit_from_cc(const struct unit_command *command, struct arena *arena, struct unit *unit);
 int unit_from_clang(const struct unit_command *command, struct arena *arena, struct unit *unit);
 int unit_from_as(const struct unit_command *command, struct arena *arena, struct unit *unit);

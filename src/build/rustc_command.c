@@ -264,13 +264,20 @@ static int keep_externs(struct rustc_reader *reader)
     return LAM_OK;
 }
 
+static bool is_compiler(const char *path)
+{
+    const char *name = path_name(path);
+    return strcmp(name, "rustc") == 0 || strcmp(name, "clippy-driver") == 0;
+}
+
 int unit_from_rustc(const struct unit_command *command, struct arena *arena, struct unit *unit)
 {
     struct command_args args = {0};
     struct rustc_reader reader = {.arena = arena, .unit = unit};
     int rc = command_expand(command, true, arena, &args);
     /* A wrapper is called as `WRAPPER rustc …`: the compiler's own name is no source file. */
-    size_t first = args.count > 1 && strcmp(path_name(args.items[1]), "rustc") == 0 ? 2 : 1;
+    size_t first = args.count > 1 && is_compiler(args.items[1]) ? 2 : 1;
+    first += first < args.count && args.items[first][0] == '+'; /* rustup's toolchain */
     if (rc == LAM_OK)
         rc = command_walk(&args, first, rustc_options, rustc_argument, &reader);
     array_free(&args);
@@ -279,7 +286,10 @@ int unit_from_rustc(const struct unit_command *command, struct arena *arena, str
     array_free(&reader.externs);
     if (rc < 0)
         return rc;
-    if (reader.is_probe || !unit->source)
+    /* Caches ask so for the list of source files, before each compilation and instead of one. */
+    bool lists_only =
+        reader.emit && text_starts_with(reader.emit, "dep-info") && !strchr(reader.emit, ',');
+    if (reader.is_probe || !unit->source || lists_only)
         return 0;
     unit->language = "rust";
     unit->mode = rustc_mode(&reader);
@@ -290,4 +300,13 @@ int unit_from_rustc(const struct unit_command *command, struct arena *arena, str
     if (rc == LAM_OK)
         rc = rustc_package(&reader, command);
     return rc < 0 ? rc : 1;
+}
+
+int unit_from_rustc_cache(const struct unit_command *command, struct arena *arena, struct unit *unit)
+{
+    if (command->argc < 2 || !is_compiler(command->argv[1]))
+        return 0; /* its server, its own commands, a compilation in another language */
+    int rc = unit_from_rustc(command, arena, unit);
+    unit->is_cache = rc > 0;
+    return rc;
 }

@@ -146,6 +146,36 @@ static void reads_rustc(void **unused)
     arena_free(&arena);
 }
 
+/* sccache stands for the compilation that it may have; its server and the questions it asks the compiler are none. */
+static void a_cache_is_asked_for_a_unit(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *program, *line;
+        int is_unit;
+    } rows[] = {
+        {"/usr/bin/sccache",
+         "sccache /t/bin/rustc --crate-name a src/lib.rs --emit=dep-info,metadata,link", 1},
+        {"/usr/bin/sccache", "sccache rustc --crate-name ___ - --print=cfg", 0},
+        {"/usr/bin/sccache", "sccache rustc -vV", 0},
+        {"/usr/bin/sccache", "sccache --start-server", 0},
+        {"/usr/bin/sccache", "sccache", 0},
+        {"/usr/bin/sccache", "sccache gcc -c a.c", 0},
+        {RUSTC, "rustc --crate-name a src/lib.rs --emit=dep-info -o /tmp/deps.d", 0},
+        {RUSTC, "rustc +stable", 0},
+        {RUSTC, "rustc +stable src/lib.rs", 1},
+    };
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct unit unit = {0};
+        int found = read_unit(&arena, rows[i].program, "/w", rows[i].line, &unit);
+        bool is_cache = strcmp(rows[i].program, RUSTC) != 0 && rows[i].is_unit;
+        if (found != rows[i].is_unit || unit.is_cache != is_cache)
+            fail_msg("%s: %d", rows[i].line, found);
+    }
+    arena_free(&arena);
+}
+
 static void leaves_alone_what_is_no_unit(void **unused)
 {
     (void)unused;
@@ -323,6 +353,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_rustc),
+        cmocka_unit_test(a_cache_is_asked_for_a_unit),
         cmocka_unit_test(leaves_alone_what_is_no_unit),
         cmocka_unit_test(reads_c_compilers_and_tools),
         cmocka_unit_test(build_scripts_of_packages_stay_apart),

@@ -15,6 +15,7 @@
 #include "cli/launcher_talk.h"
 #include "cli/record_artifacts.h"
 #include "cli/record_cargo.h"
+#include "cli/record_messages.h"
 #include "cli/record_summary.h"
 #include "session/rate_ladder.h"
 #include "session/record.h"
@@ -218,6 +219,7 @@ static int plan_profiles(const struct profile_wish *wish, struct record_settings
 struct left_behind {
     struct record_cargo cargo;
     struct record_artifacts artifacts;
+    struct record_messages messages;
 };
 
 static int attach(void *ctx, const char *recording, const struct record_window *window,
@@ -227,11 +229,20 @@ static int attach(void *ctx, const char *recording, const struct record_window *
     int rc = record_artifacts_attach(&left->artifacts, recording, attachments, err);
     int cargo_rc =
         record_cargo_attach(&left->cargo, recording, window, attachments, rc < 0 ? NULL : err);
-    return rc < 0 ? rc : cargo_rc;
+    rc = rc < 0 ? rc : cargo_rc;
+    int messages_rc =
+        record_messages_attach(&left->messages, recording, window, attachments, rc < 0 ? NULL : err);
+    return rc < 0 ? rc : messages_rc;
 }
 
+/* What the user wants of cargo. */
+struct cargo_wish {
+    bool no_args;         /* leave the command as it is */
+    const char *messages; /* the file of its list; NULL */
+};
+
 static int run(const struct record_settings *given, const struct profile_wish *wish,
-               bool adds_argument, bool is_quiet)
+               const struct cargo_wish *cargo, bool is_quiet)
 {
     struct record_settings settings = *given;
     struct lam_error error = LAM_ERROR_INIT;
@@ -253,7 +264,8 @@ static int run(const struct record_settings *given, const struct profile_wish *w
     summary.artifacts = &left.artifacts;
     settings.attach = attach;
     settings.attach_ctx = &left;
-    record_cargo_begin(&left.cargo, &settings, adds_argument);
+    record_cargo_begin(&left.cargo, &settings, !cargo->no_args);
+    record_messages_begin(&left.messages, cargo->messages, left.cargo.command.is_listed_json);
     int rc = record_run(&settings, &outcome, &error);
     signal(SIGPIPE, SIG_IGN); /* a reader of our messages that has gone must not change the exit code */
     status_clear(&status);
@@ -294,8 +306,9 @@ static int record_as(const struct record_way *way, int argc, char **argv)
     struct option_list only = {0}, skip = {0};
     struct option_operands rest = {0};
     struct record_settings settings = {.engine = STREAM_ENGINE_AUTO, .symbols = record_write_symbols};
-    bool no_kernel = false, is_quiet = false, no_cargo_args = false;
+    bool no_kernel = false, is_quiet = false;
     struct profile_wish wish = {0};
+    struct cargo_wish cargo = {0};
     const struct option_row rows[] = {
         {.long_name = "output",
          .short_name = 'o',
@@ -353,7 +366,13 @@ static int record_as(const struct record_way *way, int argc, char **argv)
              "do not add --timings to a cargo command that builds; without this cargo prints one "
              "more line on stderr and writes its page in target/cargo-timings",
          .kind = OPTION_FLAG,
-         .target = &no_cargo_args},
+         .target = &cargo.no_args},
+        {.long_name = "cargo-messages",
+         .arg_name = "FILE",
+         .help = "where the command writes what cargo lists with --message-format=json; without "
+                 "this it is read from stdout, where that is a file",
+         .kind = OPTION_TEXT,
+         .target = &cargo.messages},
         {.long_name = "quiet",
          .short_name = 'q',
          .help = "no status line, no notices and no summary; failures of the recording are said",
@@ -396,7 +415,7 @@ static int record_as(const struct record_way *way, int argc, char **argv)
     occupy_standard_descriptors();
     char *outer = NULL;
     code = record_is_nested(&outer) ? run_nested(settings.command, outer, is_quiet)
-                                    : run(&settings, &wish, !no_cargo_args, is_quiet);
+                                    : run(&settings, &wish, &cargo, is_quiet);
     mem_free(outer);
 out:
     mem_free(command);

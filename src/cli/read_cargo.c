@@ -5,10 +5,15 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "build/cargo_log.h"
+#include "build/cargo_messages.h"
 #include "build/cargo_timings.h"
 #include "cli/launcher_talk.h"
 
 enum { ARTIFACTS_BYTES_MAX = 256 << 20 };
+
+struct paths { /* of cargo's own, in a recording; for mem_free() */
+    char *log, *page, *messages, *notes;
+};
 
 /* Says what was wrong and goes on, unless memory is short. */
 static int unheeded(int rc, struct lam_error *err)
@@ -73,29 +78,60 @@ static void merge(struct cargo_record *log, struct cargo_record *page)
     log->is_concurrency_derived = false;
 }
 
-static int read_records(struct report *report, const char *log_path, const char *page_path,
-                        struct lam_error *err)
+/* Cargo's records of one build, each read when it is there. */
+struct records {
+    struct cargo_record log, page, messages;
+    bool has_log, has_page, has_messages;
+};
+
+static int settle(int rc, struct cargo_record *record, bool *has, struct lam_error *err)
 {
-    struct cargo_record log, page;
-    cargo_record_init(&log);
-    cargo_record_init(&page);
-    int log_rc = load_log(report, log_path, &log, err);
-    int rc = unheeded(log_rc, err);
-    int page_rc = rc < 0 ? rc : cargo_timings_load(&page, page_path, err);
-    rc = rc < 0 ? rc : unheeded(page_rc, err);
-    if (log_rc == LAM_OK)
-        say_damage(&log);
-    if (page_rc == LAM_OK)
-        say_damage(&page);
-    bool prefers_log = log_rc == LAM_OK && (log.units.count > 0 || page_rc < 0);
-    if (prefers_log && page_rc == LAM_OK)
-        merge(&log, &page);
-    if (rc >= 0 && prefers_log)
-        rc = report_take_cargo(report, &log);
-    else if (rc >= 0 && page_rc == LAM_OK)
-        rc = report_take_cargo(report, &page);
-    cargo_record_free(&log);
-    cargo_record_free(&page);
+    *has = rc == LAM_OK;
+    if (*has)
+        say_damage(record);
+    return unheeded(rc, err);
+}
+
+/* Units with times are worth most, and the log knows them better than the page; the list has none. */
+static struct cargo_record *best_of(struct records *records)
+{
+    if (records->has_log && (records->log.units.count > 0 || !records->has_page))
+        return &records->log;
+    if (records->has_page)
+        return &records->page;
+    return records->has_messages ? &records->messages : NULL;
+}
+
+static int take_best(struct report *report, struct records *records)
+{
+    struct cargo_record *best = best_of(records);
+    int rc = LAM_OK;
+    if (best == &records->log && records->has_page)
+        merge(&records->log, &records->page);
+    if (best && records->has_messages && best != &records->messages)
+        rc = cargo_record_take_messages(best, &records->messages);
+    return best && rc == LAM_OK ? report_take_cargo(report, best) : rc;
+}
+
+static int read_records(struct report *report, const struct paths *paths, struct lam_error *err)
+{
+    struct records records = {0};
+    cargo_record_init(&records.log);
+    cargo_record_init(&records.page);
+    cargo_record_init(&records.messages);
+    int rc =
+        settle(load_log(report, paths->log, &records.log, err), &records.log, &records.has_log, err);
+    if (rc >= 0)
+        rc = settle(cargo_timings_load(&records.page, paths->page, err), &records.page,
+                    &records.has_page, err);
+    if (rc >= 0)
+        rc = settle(cargo_messages_load(&records.messages, paths->messages, err), &records.messages,
+                    &records.has_messages, err);
+    if (rc >= 0)
+        rc = take_best(report, &records);
+    cargo_record_free(&records.log);
+    cargo_record_free(&records.page);
+    cargo_record_free(&records.messages);
     return rc;
 }
 
@@ -140,29 +176,36 @@ static int read_ninja(struct report *report, const char *recording, struct lam_e
     return rc;
 }
 
+static int read_notes(struct report *report, const char *path, struct lam_error *err)
+{
+    struct cargo_notes notes;
+    int rc = cargo_notes_load(&notes, path, err);
+    return rc == LAM_OK ? report_take_notes(report, &notes) : unheeded(rc, err);
+}
+
 int read_cargo(struct report *report, const char *recording, struct lam_error *err)
 {
     if (!path_is_dir(recording))
         return LAM_OK;
-    char *log = path_join(recording, CARGO_LOG_NAME),
-         *page = path_join(recording, CARGO_TIMINGS_NAME),
-         *noted = path_join(recording, CARGO_NOTES_NAME);
-    struct cargo_notes notes;
-    int rc = log && page && noted ? LAM_OK : LAM_E_NOMEM;
+    struct paths paths = {
+        .log = path_join(recording, CARGO_LOG_NAME),
+        .page = path_join(recording, CARGO_TIMINGS_NAME),
+        .messages = path_join(recording, CARGO_MESSAGES_NAME),
+        .notes = path_join(recording, CARGO_NOTES_NAME),
+    };
+    bool ok = paths.log && paths.page && paths.messages && paths.notes;
+    int rc = ok ? read_records(report, &paths, err) : LAM_E_NOMEM;
     if (rc == LAM_OK)
-        rc = read_records(report, log, page, err);
-    if (rc == LAM_OK && (rc = cargo_notes_load(&notes, noted, err)) == LAM_OK)
-        rc = report_take_notes(report, &notes);
-    else
-        rc = unheeded(rc, err);
+        rc = read_notes(report, paths.notes, err);
     if (rc == LAM_OK)
         rc = read_artifacts(report, recording, err);
     if (rc == LAM_OK)
         rc = read_headers(report, recording, err);
     if (rc == LAM_OK)
         rc = read_ninja(report, recording, err);
-    mem_free(log);
-    mem_free(page);
-    mem_free(noted);
+    mem_free(paths.log);
+    mem_free(paths.page);
+    mem_free(paths.messages);
+    mem_free(paths.notes);
     return rc == LAM_E_NOMEM ? lam_error_set(err, rc, "%s: out of memory", recording) : rc;
 }

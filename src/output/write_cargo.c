@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cache_hits.h"
 #include "analysis/cargo_join.h"
 #include "base/file.h"
 #include "base/units.h"
@@ -149,11 +150,11 @@ static void add_counts(const struct report *report, struct strbuf *out)
 {
     const struct cargo_record *cargo = report->cargo;
     if (cargo->profile)
-        strbuf_addf(out, "  profile %s", cargo->profile);
+        strbuf_addf(out, "  profile %s ", cargo->profile);
     if (cargo->jobs)
-        strbuf_addf(out, "   jobs %s", unit_count(cargo->jobs).text);
+        strbuf_addf(out, "  jobs %s ", unit_count(cargo->jobs).text);
     if (cargo->dirty != UINT64_MAX)
-        strbuf_addf(out, "   units %s built", unit_count(cargo->dirty).text);
+        strbuf_addf(out, "  units %s built", unit_count(cargo->dirty).text);
     if (cargo->fresh != UINT64_MAX)
         strbuf_addf(out, ", %s fresh", unit_count(cargo->fresh).text);
     strbuf_add_char(out, '\n');
@@ -221,6 +222,15 @@ static int add_unseen(const struct report *report, struct strbuf *out)
     return LAM_OK;
 }
 
+static void add_cache(const struct report *report, struct strbuf *out)
+{
+    struct cache_counts counts = cache_hits_count(report);
+    if (counts.hits == 0)
+        return;
+    strbuf_addf(out, "  %s had %s of the %s units that it was asked for: they were not compiled\n",
+                counts.program, unit_count(counts.hits).text, unit_count(counts.asked).text);
+}
+
 int write_cargo_text(const struct report *report, const struct report_view *view,
                      const struct term *term, struct strbuf *out)
 {
@@ -242,6 +252,7 @@ int write_cargo_text(const struct report *report, const struct report_view *view
         return LAM_OK;
     add_counts(report, out);
     add_around(report, out);
+    add_cache(report, out);
     return add_unseen(report, out);
 }
 
@@ -279,6 +290,34 @@ static void put_unseen(struct json_writer *json, const struct report *report)
         json_member_bool(json, "finished", unit->is_finished);
         json_member_str(json, "capture", capture);
         json_put_end(json);
+    }
+    json_put_end(json);
+    arena_free(&arena);
+}
+
+/* By name: what the log and the list of messages say, and what was found of the page's. */
+static void put_fresh(struct json_writer *json, const struct report *report)
+{
+    struct arena arena = {0};
+    json_member_array(json, "fresh_units");
+    array_each(&report->cargo->units, unit)
+    {
+        if (unit->status != CARGO_STATUS_FRESH)
+            continue;
+        struct strbuf features = {0};
+        for (size_t i = 0; i < unit->feature_count; i++)
+            strbuf_addf(&features, "%s%s", i ? "," : "", unit->features[i]);
+        json_put_object(json);
+        json_member_str(json, "unit", cargo_unit_title(unit, &arena));
+        json_member_str(json, "package", unit->package);
+        json_member_str(json, "version", unit->version);
+        json_member_str(json, "mode", unit->mode);
+        json_member_str(json, "features", unit->has_features ? strbuf_text(&features) : NULL);
+        json_member_str(json, "opt_level", unit->opt_level);
+        json_member_str(json, "debug_info", unit->debug_info);
+        json_member_str(json, "files", unit->files);
+        json_put_end(json);
+        strbuf_free(&features);
     }
     json_put_end(json);
     arena_free(&arena);
@@ -324,9 +363,12 @@ void write_cargo_json(struct json_writer *json, const struct report *report)
     const struct cargo_record *cargo = report->cargo;
     if (!cargo)
         return;
+    static const char *const sources[] = {
+        [CARGO_FROM_TIMINGS] = "timings", [CARGO_FROM_LOG] = "log", [CARGO_FROM_MESSAGES] = "messages"};
     struct cargo_around around = cargo_around(report);
     json_member_object(json, "cargo");
-    json_member_str(json, "source", cargo->source == CARGO_FROM_LOG ? "log" : "timings");
+    json_member_str(json, "source", sources[cargo->source]);
+    json_member_bool(json, "messages", cargo->has_messages);
     json_member_str(json, "profile", cargo->profile);
     json_member_str(json, "rustc", cargo->rustc);
     json_member_str(json, "host", cargo->host);
@@ -336,6 +378,10 @@ void write_cargo_json(struct json_writer *json, const struct report *report)
     put_count(json, "built", cargo->dirty, UINT64_MAX);
     put_count(json, "known_before",
               report->cargo_notes ? report->cargo_notes->known_before : UINT64_MAX, UINT64_MAX);
+    if (cargo->has_success)
+        json_member_bool(json, "success", cargo->success);
+    else
+        json_member_null(json, "success");
     put_seconds(json, "zero_s", (double)report->cargo_zero_ns / 1e9);
     put_seconds(json, "before_first_s", around.before_s);
     put_seconds(json, "after_last_s", around.after_s);
@@ -343,6 +389,7 @@ void write_cargo_json(struct json_writer *json, const struct report *report)
     put_seconds(json, "units_known_s", cargo->graph_end_s);
     put_own(json, report, &around);
     put_concurrency(json, report);
+    put_fresh(json, report);
     put_unseen(json, report);
     json_put_end(json);
 }

@@ -6,6 +6,7 @@
 void write_unit_class_json(struct json_writer *json, const struct report_unit *unit)
 {
     json_member_str(json, "class_id", unit->class_id);
+    json_member_str(json, "class_missing", unit->class_missing);
     json_member_str(json, "capture", unit->capture);
     json_member_array(json, "flags");
     for (size_t i = 0; i < unit->flags.count; i++) {

@@ -345,7 +345,9 @@ static int unit_cells(struct writer *w, struct table *table, const struct report
     table_cell(table, unit->title);
     measure_cells(table, report_process_cpu_s(process), report_process_wall_s(process),
                   process->has_usage ? process->usage.max_rss_bytes : PROFILE_UNKNOWN);
-    if (process->amount.samples > 0)
+    if (unit->info.is_cache)
+        strbuf_add(&phases, "had by a cache, not compiled");
+    else if (process->amount.samples > 0)
         rc = report_top_phases(w->report, unit->process, 3, &phases);
     else
         strbuf_add(&phases, without_phases(w, is_sampled ? NULL : process));

@@ -198,7 +198,10 @@ static const struct schema_column unit_columns[] = {
     RUN_ID,
     TEXT(BOTH, 1, "unit", "its name for people: 'serde 1.0.229'"),
     TEXT(BOTH, 5, "class_id",
-         "of the class of compilations it belongs to; null: it depends on what was fresh"),
+         "of the class of compilations it belongs to; null: class_missing says why"),
+    TEXT(JSON, 5, "class_missing",
+         "what it was compiled against that was fresh, or has no class itself: no command line of "
+         "it was seen; null: nothing"),
     TEXT(BOTH, 1, "kind", "rustc, rustdoc, compile, assemble, link, build_script"),
     TEXT(BOTH, 1, "crate", "name of the crate"),
     TEXT(BOTH, 1, "package", "name of the package, from the path"),
@@ -218,7 +221,8 @@ static const struct schema_column unit_columns[] = {
     TEXT(JSON, 1, "source", "the first source file"),
     TEXT(JSON, 1, "output", "what it writes"),
     TEXT(BOTH, 4, "capture",
-         "clean or incremental: what its times are times of; null: no compilation"),
+         "clean or incremental: what its times are times of; cached: a cache's program, which had "
+         "the result: no claim about a compilation; null: no compilation"),
     ROWS(JSON, 4, "flags", "unit_flags", "flags that move compile time, scrubbed of paths"),
     ROWS(JSON, 4, "artifacts", "artifacts", "files that it wrote, as they were at the command's end"),
     COUNT(BOTH, 1, "pid", "of its process"),
@@ -282,7 +286,9 @@ static const struct schema_column unit_columns[] = {
 };
 
 static const struct schema_column cargo_columns[] = {
-    TEXT(JSON, 4, "source", "timings: its page; log: the session log of -Z build-analysis"),
+    TEXT(JSON, 4,
+         "source", "timings: its page; log: the session log of -Z build-analysis; messages: its list alone, without times"),
+    YES_NO(JSON, 4, "messages", "what --message-format=json listed is in it"),
     TEXT(JSON, 4, "profile", "dev, release, a custom one"),
     TEXT(JSON, 4, "rustc", "the compiler and its version"),
     TEXT(JSON, 4, "host", "triple"),
@@ -292,6 +298,7 @@ static const struct schema_column cargo_columns[] = {
     COUNT(JSON, 4, "built", "units that were new or dirty"),
     COUNT(JSON, 4, "known_before",
           "fingerprints in the target directory before the build; null: not looked at"),
+    YES_NO(JSON, 4, "success", "the build as its list ended; null: it did not say"),
     SECONDS(JSON, 4, "zero_s", "where cargo's clock begins"),
     SECONDS(JSON, 4, "before_first_s", "from the command's start to the start of the first unit"),
     SECONDS(JSON, 4, "after_last_s", "from the end of the last unit to the command's end"),
@@ -300,6 +307,8 @@ static const struct schema_column cargo_columns[] = {
             "by cargo's clock, when all units were known; null: not measured"),
     ROWS(JSON, 4, "own", "phases", "CPU time of cargo's own processes, without role and codegen unit"),
     ROWS(JSON, 4, "concurrency", "cargo_concurrency", "units that ran and waited"),
+    ROWS(JSON, 4, "fresh_units", "cargo_fresh",
+         "units with nothing to do, as far as it is known which"),
     ROWS(JSON, 4, "unseen", "cargo_unseen",
          "units that cargo ran and for which no process was recorded"),
 };
@@ -309,6 +318,17 @@ static const struct schema_column cargo_concurrency_columns[] = {
     COUNT(JSON, 4, "running", "units that ran"),
     COUNT(JSON, 4, "waiting", "units that could run and did not"),
     COUNT(JSON, 4, "inactive", "units that could not run yet"),
+};
+
+static const struct schema_column cargo_fresh_columns[] = {
+    TEXT(JSON, 4, "unit", "as cargo calls it"),
+    TEXT(JSON, 4, "package", "name"),
+    TEXT(JSON, 4, "version", "of the package"),
+    TEXT(JSON, 4, "mode", "build, check, test, run-custom-build, ..."),
+    TEXT(JSON, 4, "features", "as resolved; null: not said"),
+    TEXT(JSON, 4, "opt_level", "optimisation; messages only"),
+    TEXT(JSON, 4, "debug_info", "level; messages only"),
+    TEXT(JSON, 4, "files", "what it left earlier, names without directories; messages only"),
 };
 
 static const struct schema_column cargo_unseen_columns[] = {
@@ -756,6 +776,7 @@ const struct schema_table schema_tables[] = {
     ROW_WHEN("ninja", "file that ninja had made, by its log", "ninja", 1, 4,
              "ninja ran and kept a log", ninja_columns),
     ROW("cargo_concurrency", "change in what cargo ran", NULL, 1, 4, cargo_concurrency_columns),
+    ROW("cargo_fresh", "unit of cargo's with nothing to do", NULL, 1, 4, cargo_fresh_columns),
     ROW("cargo_unseen", "unit of cargo's without a process", NULL, 1, 4, cargo_unseen_columns),
     ROW("macros", "crate of procedural macros that was used", "macros", 1, 2, macro_columns),
     ROW("macro_uses", "unit that used a crate of procedural macros", NULL, 1, 2, macro_use_columns),
