@@ -88,8 +88,10 @@ enum lam_counter {
 };
 
 enum lam_mode {
-    LAM_MODE_STOP = 0,   /* at max_bytes: no more events, the lost ones are counted */
-    LAM_MODE_FLIGHT = 1, /* at max_bytes: the oldest events are overwritten */
+    LAM_MODE_STOP = 0, /* at max_bytes: no more events, the lost ones are counted */
+    LAM_MODE_FLIGHT =
+        1, /* at max_bytes: the oldest events are overwritten. Of every thread the newest stay, a full page at
+                            least, for 60 threads at a time (fewer below 600 KiB, more above 64 MiB); docs/recorder.md */
 };
 
 /* How lam_call_enter() and lam_call_exit() record. Bits of lam_options.calls; 0 records every call. ONE_IN and THRESHOLD go over
@@ -109,7 +111,8 @@ struct lam_options {
     const char *path; /* a recording directory (made if need be), or a file ending in ".lam"; NULL: $LAMELLA_OUT */
     const char *kinds; /* "Query,GenericActivity": only these; "-QueryCacheHit,-keys": all but these. Letter case, `-` and `_`
                            inside of a name do not matter. "keys" are the names of virtual ids, "args" arguments. NULL: all */
-    uint64_t max_bytes; /* of the file; 0: no bound. At least 64 KiB for each thread that records at a time */
+    uint64_t max_bytes; /* of the file; 0: no bound, else at least 64 KiB. With LAM_MODE_STOP a thread that records for long takes
+                           508 KiB before its pages have their full size */
     uint64_t threshold_ns; /* LAM_CALLS_THRESHOLD; with a clock that is no time, in what it counts */
     uint64_t tree_bytes;   /* LAM_CALLS_TREE; 0: 4 MiB */
     uint64_t auto_bytes;   /* LAM_CALLS_AUTO; 0: half of max_bytes, or 64 MiB without */
@@ -294,7 +297,8 @@ enum lam_arg_type {
     LAM_ARG_DOUBLE = 3,
     LAM_ARG_LABEL = 4, /* an interned text: for what repeats itself */
     LAM_ARG_TEXT =
-        5, /* bytes, stored in the event: for what does not. Up to 4000 bytes in all arguments; longer ones are interned */
+        5, /* bytes, stored in the event: for what does not. Up to 4000 bytes in all arguments (2000 in a flight recorder of
+              less than 1.2 MiB); longer ones are interned */
 };
 
 struct lam_arg {

@@ -63,7 +63,9 @@ static int next_page(struct lane *lane, struct call_tree *tree)
 {
     struct lam_recorder *rec = lane->rec;
     uint32_t size = stream_chunk_bytes(tree->pages);
+    uint64_t used = __atomic_load_n(&rec->stream.header->next_offset, __ATOMIC_RELAXED);
     if (tree->pages >= TREE_PAGES ||
+        (rec->max_bytes && used + size > rec->max_bytes - rec->max_bytes / 16) ||
         __atomic_add_fetch(&rec->live->tree_bytes, size, __ATOMIC_RELAXED) > rec->tree_bytes) {
         __atomic_sub_fetch(&rec->live->tree_bytes, size, __ATOMIC_RELAXED);
         return -1;

@@ -183,8 +183,8 @@ void calls_change_over(struct lane *lane)
     struct stream_piece piece = {&record, sizeof record};
     uint64_t signals = signals_block();
     if (!lane->changing)
-        stream_append(&rec->stream, &lane->records, STREAM_REC_POLICY,
-                      STREAM_CALLS_AUTO | STREAM_CALLS_TREE, &piece, 1, record.ticks);
+        lane_append(lane, STREAM_REC_POLICY, STREAM_CALLS_AUTO | STREAM_CALLS_TREE, &piece, 1,
+                    record.ticks);
     signals_restore(signals);
 }
 

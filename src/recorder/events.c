@@ -312,7 +312,11 @@ uint64_t lam_now(struct lam_recorder *rec)
 
 /* ---- arguments ---- */
 
-enum { ARGS_MAX = 100, ARGS_TEXT_MAX = 4000 };
+enum {
+    ARGS_MAX = 100,
+    ARGS_TEXT_MAX = 4000,
+    ARGS_SLOTS_MAX = 240, /* where pages of a flight recorder have 4 KiB */
+};
 
 struct args {
     struct lam_recorder *rec;
@@ -330,7 +334,9 @@ static uint32_t text_slots(size_t bytes)
 /* How many slots the arguments take; long texts are interned before the place is reserved. */
 static uint32_t measure_args(struct args *args)
 {
-    uint32_t slots = 0;
+    uint32_t slots = 0, slots_max = ARGS_MAX + ARGS_MAX + text_slots(ARGS_TEXT_MAX);
+    if (args->rec->flight_page == STREAM_PAGE_MIN)
+        slots_max = ARGS_SLOTS_MAX;
     size_t text = 0;
     for (size_t i = 0; i < args->count; i++) {
         const struct lam_arg *arg = &args->args[i];
@@ -338,7 +344,9 @@ static uint32_t measure_args(struct args *args)
         args->is_interned[i] = 0;
         if (arg->type != LAM_ARG_TEXT)
             continue;
-        if (arg->value.text_bytes > ARGS_TEXT_MAX - text) {
+        /* Each of those behind it takes a slot at least. */
+        if (arg->value.text_bytes > ARGS_TEXT_MAX - text ||
+            slots + text_slots(arg->value.text_bytes) + (args->count - 1 - i) > slots_max) {
             args->is_interned[i] = 1;
             args->label[i] = label_intern_id(args->rec, arg->text, arg->value.text_bytes);
             continue;

@@ -23,8 +23,7 @@ static void tell(struct lane *lane, uint32_t kind)
         .flags = entry->flags,
     };
     struct stream_piece piece = {&record, sizeof record};
-    stream_append(&lane->rec->stream, &lane->records, STREAM_REC_KIND, kind, &piece, 1,
-                  clock_ticks(lane->rec->stream.use_counter));
+    lane_append(lane, STREAM_REC_KIND, kind, &piece, 1, clock_ticks(lane->rec->stream.use_counter));
 }
 
 void kinds_tell(struct lane *lane)

@@ -156,7 +156,7 @@ static void tell_composed(struct lane *lane, const struct label_entry *entry, ui
 {
     struct stream_rec_composed record = {.count = entry->size / 4, .flags = entry->flags};
     struct stream_piece pieces[] = {{&record, sizeof record}, {entry->bytes, entry->size}};
-    stream_append(&lane->rec->stream, &lane->records, STREAM_REC_COMPOSED, entry->id, pieces, 2, now);
+    lane_append(lane, STREAM_REC_COMPOSED, entry->id, pieces, 2, now);
 }
 
 static void tell(struct lane *lane, const struct label_entry *entry, uint64_t now)
@@ -172,8 +172,7 @@ static void tell(struct lane *lane, const struct label_entry *entry, uint64_t no
         struct stream_rec_string record = {
             .total_bytes = entry->size, .offset = offset, .piece_bytes = bytes};
         struct stream_piece pieces[] = {{&record, sizeof record}, {entry->bytes + offset, bytes}};
-        stream_append(&lane->rec->stream, &lane->records, STREAM_REC_STRING, entry->id, pieces, 2,
-                      now);
+        lane_append(lane, STREAM_REC_STRING, entry->id, pieces, 2, now);
         offset += bytes;
     } while (offset < entry->size);
 }

@@ -1,4 +1,5 @@
 /* lane.c: lanes, which threads take and give back, and their pages. */
+#include "recorder/flight.h"
 #include "recorder/slots.h"
 
 #include <errno.h>
@@ -44,25 +45,31 @@ uint64_t lane_other_clock(struct lane *lane)
 
 /* ---- pages; all with signals blocked and `changing` set ---- */
 
+static void unmap_page(struct lane *lane, const struct old_page *page)
+{
+    sys_munmap(page->map, page->size);
+    flight_unmapped(lane, page->flight_entry, page->flight_owner);
+}
+
 /* The page is no longer written to. While an event is being stored (by whom a handler of ours interrupted) it stays mapped. */
 static void leave_page(struct lane *lane)
 {
     if (!lane->page)
         return;
-    struct old_page left = {(void *)lane->page, lane->size}; // NOLINT(performance-no-int-to-ptr)
+    struct old_page left = {(void *)lane->page, lane->size, lane->flight_entry,
+                            lane->flight_owner}; // NOLINT(performance-no-int-to-ptr)
     lane->next = lane->limit = 0;
     lane->page = 0;
+    lane->flight_entry = 0;
     if (lane->busy > 1) {
         /* A list that is full: that one stays mapped for good, which costs memory and nothing else. */
         if (lane->old_count < LANE_OLD_PAGES)
             lane->old[lane->old_count++] = left;
         return;
     }
-    sys_munmap(left.map, left.size);
-    while (lane->old_count > 0) {
-        lane->old_count--;
-        sys_munmap(lane->old[lane->old_count].map, lane->old[lane->old_count].size);
-    }
+    unmap_page(lane, &left);
+    while (lane->old_count > 0)
+        unmap_page(lane, &lane->old[--lane->old_count]);
 }
 
 static void put_slot(struct lane *lane, uint32_t id, uint32_t code, uint64_t payload)
@@ -89,14 +96,24 @@ static void put_owner(struct lane *lane)
         put_slot(lane, lane->track, STREAM_SLOT_TRACK_SWITCH, 0);
 }
 
-/* The last eighth of the budget is for records: names, threads, the end. */
-static int has_budget(const struct lam_recorder *rec, uint32_t size)
+/* A flight recorder's events fill what they can get, so the room for a tree of calls is kept for it. */
+static uint64_t kept_for_tree(const struct lam_recorder *rec)
 {
-    uint64_t used = __atomic_load_n(&rec->stream.header->next_offset, __ATOMIC_RELAXED);
-    return !rec->max_bytes || used + size <= rec->max_bytes - rec->max_bytes / 8;
+    if (!rec->flight_page || !(rec->calls & (LAM_CALLS_TREE | LAM_CALLS_AUTO)))
+        return 0;
+    uint64_t taken = __atomic_load_n(&rec->live->tree_bytes, __ATOMIC_RELAXED);
+    return rec->tree_bytes > taken ? rec->tree_bytes - taken : 0;
 }
 
-static struct stream_page *claim_page(struct lane *lane, uint32_t size, uint32_t least, uint64_t base)
+int lane_has_budget(const struct lam_recorder *rec, uint32_t size)
+{
+    uint64_t used = __atomic_load_n(&rec->stream.header->next_offset, __ATOMIC_RELAXED);
+    return !rec->max_bytes || used + size + kept_for_tree(rec) <= rec->max_bytes - rec->max_bytes / 8;
+}
+
+/* flight_entry: of a flight recorder's. */
+static struct stream_page *claim_page(struct lane *lane, uint32_t size, uint32_t least,
+                                      uint64_t base, uint32_t *flight_entry)
 {
     struct lam_recorder *rec = lane->rec;
     struct stream_page fields = {
@@ -108,16 +125,15 @@ static struct stream_page *claim_page(struct lane *lane, uint32_t size, uint32_t
     };
     int rc = -EFBIG;
     struct stream_page *page = NULL;
+    *flight_entry = 0;
     /* What is left of the budget, in smaller pages. */
-    while (rec->mode == LAM_MODE_STOP && size > least && !has_budget(rec, size))
+    while (!rec->flight_page && size > least && !lane_has_budget(rec, size))
         size /= 2;
     fields.size_bytes = size;
-    if (has_budget(rec, size))
+    if (rec->flight_page)
+        page = flight_claim_page(lane, &fields, flight_entry, &rc);
+    else if (lane_has_budget(rec, size))
         page = stream_claim_page_as(&rec->stream, &fields, &rc);
-    if (page)
-        flight_note_page(lane, page->self_offset, size);
-    else if (rc == -EFBIG && rec->mode == LAM_MODE_FLIGHT)
-        page = flight_take_page(lane, &fields);
     if (page)
         return page;
     lane->loss = (uint32_t)stream_loss_of(rc);
@@ -131,7 +147,8 @@ static void begin_page(struct lane *lane, struct stream_page *page, uint64_t bas
 {
     lane->retry_ticks = 0;
     lane->size = page->size_bytes;
-    lane->next_size = lane->size < STREAM_PAGE_MAX ? lane->size * 2 : lane->size;
+    lane->next_size =
+        lane->rec->flight_page || lane->size >= STREAM_PAGE_MAX ? lane->size : lane->size * 2;
     lane->base = base;
     lane->page_ref = ((uint64_t)lane->number << LANE_SEQUENCE_BITS |
                       (lane->sequence & ((1u << LANE_SEQUENCE_BITS) - 1)))
@@ -143,36 +160,41 @@ static void begin_page(struct lane *lane, struct stream_page *page, uint64_t bas
     lane->limit = lane->page + lane->size;
 }
 
-/* Where a copy of the lane's page goes: a new place, or the oldest page of a flight recorder. */
-static int place_of_copy(struct lane *lane, uint64_t *offset, uint32_t *entry)
+/* Copies the page to its place in the file. A flight recorder that has no place for it goes without. 0 or a negative errno. */
+static int copy_page(struct lane *lane, const struct stream_page *page)
 {
     struct lam_recorder *rec = lane->rec;
-    int rc =
-        has_budget(rec, lane->size) ? claim_offset(&rec->stream.file, lane->size, offset) : -EFBIG;
-    *entry = UINT32_MAX;
-    if (rc == -EFBIG && rec->mode == LAM_MODE_FLIGHT) {
-        *entry = flight_take_place(rec, lane->size, offset);
-        rc = *entry == UINT32_MAX ? -EFBIG : 0;
+    uint64_t offset = 0;
+    if (!rec->flight_page) {
+        int rc = lane_has_budget(rec, lane->size)
+                     ? claim_offset(&rec->stream.file, lane->size, &offset)
+                     : -EFBIG;
+        return rc < 0 ? rc : stream_copy_page(&rec->stream, page, offset, 0);
     }
-    return rc;
+    uint32_t entry;
+    int is_over_old;
+    int rc = flight_take_place(lane, &entry, &offset, &is_over_old);
+    if (rc == 0) {
+        rc = stream_copy_page(&rec->stream, page, offset, is_over_old);
+        if (rc == 0)
+            flight_put_place(lane, entry);
+        else
+            lane_count_lost(rec, stream_loss_of(rc));
+    }
+    if (rc < 0)
+        lane_count(lane, STREAM_COUNT_RECYCLED_PAGES); /* newer events are worth more */
+    return 0;
 }
 
 /* A page of the full size is not left for another: it is copied to its place in the file, which costs the kernel a third of
  * mapping a new one, and used again. After a kill there are, at worst, both: the same page twice, of which readers drop one. */
 static int turn_over(struct lane *lane, uint64_t base)
 {
-    struct lam_recorder *rec = lane->rec;
     struct stream_page *page = (struct stream_page *)lane->page; // NOLINT(performance-no-int-to-ptr)
-    uint64_t offset = 0;
-    uint32_t entry;
-    int rc = place_of_copy(lane, &offset, &entry);
-    if (rc == 0)
-        rc = stream_copy_page(&rec->stream, page, offset, entry != UINT32_MAX);
-    if (rec->mode == LAM_MODE_FLIGHT)
-        flight_give_place(rec, entry, offset, lane->size, rc == 0);
+    int rc = copy_page(lane, page);
     if (rc < 0) {
         lane->loss = (uint32_t)stream_loss_of(rc);
-        lane->retry_ticks = clock_ticks(rec->stream.use_counter) + rec->time_every / 64;
+        lane->retry_ticks = clock_ticks(lane->rec->stream.use_counter) + lane->rec->time_every / 64;
         return -1;
     }
     lane->next = lane->limit = 0;
@@ -191,24 +213,27 @@ static int next_page(struct lane *lane, uint32_t need, uint64_t base)
 {
     if (lane->retry_ticks && clock_ticks(lane->rec->stream.use_counter) < lane->retry_ticks)
         return -1;
+    uint32_t fixed = lane->rec->flight_page, full = fixed ? fixed : (uint32_t)STREAM_PAGE_MAX;
     /* While a handler's event is being stored on top of another, that one may still write to the old page. */
-    if (lane->page && lane->size == STREAM_PAGE_MAX && lane->busy <= 1 && need < STREAM_PAGE_MAX / 2 &&
-        (lane->rec->mode == LAM_MODE_FLIGHT || has_budget(lane->rec, lane->size)))
+    if (lane->page && lane->size == full && lane->busy <= 1 && need < full / 2 &&
+        (fixed || lane_has_budget(lane->rec, lane->size)))
         return turn_over(lane, base);
-    uint32_t size = lane->next_size ? lane->next_size : (uint32_t)STREAM_PAGE_MIN;
+    uint32_t least = fixed ? fixed : (uint32_t)STREAM_PAGE_MIN;
     need += 3 * (uint32_t)sizeof(struct stream_slot); /* owner, track, base */
-    uint32_t least = STREAM_PAGE_MIN;
     while (least < STREAM_PAGE_MAX && least - STREAM_PAGE_HEADER_BYTES < need)
         least *= 2;
-    struct stream_page *page = claim_page(lane, size > least ? size : least, least, base);
+    uint32_t size = lane->next_size > least ? lane->next_size : least, flight_entry;
+    if (fixed && size != fixed) {
+        lane->loss = STREAM_LOSS_FILE_LIMIT; /* an event that fits no page of a flight recorder */
+        return -1;
+    }
+    struct stream_page *page = claim_page(lane, size, least, base, &flight_entry);
     if (!page)
         return -1;
     leave_page(lane);
+    lane->flight_entry = flight_entry;
     begin_page(lane, page, base);
-    if (lane->limit - lane->next >= need - 3 * sizeof(struct stream_slot))
-        return 0;
-    lane->loss = STREAM_LOSS_FILE_LIMIT; /* a recycled page, which is smaller than what is asked for */
-    return -1;
+    return 0;
 }
 
 /* The page has room, so `time` does not fit its base: it lies far away from it, or before it. Or a handler that came since it
@@ -228,15 +253,6 @@ static int change_base(struct lane *lane, uint64_t time, int is_past)
         return next_page(lane, sizeof(struct stream_slot), time);
     put_base(lane, time);
     return 0;
-}
-
-static void tell_time_sometimes(struct lane *lane)
-{
-    uint64_t now = clock_ticks(lane->rec->stream.use_counter);
-    if (now - lane->told_ticks < lane->rec->time_every)
-        return;
-    lane->told_ticks = now;
-    recorder_write_time(lane->rec, lane);
 }
 
 /* ---- switches of tracks that are not told (the tree) ----
@@ -288,7 +304,7 @@ int lane_make_room(struct lane *lane, uint32_t size, uint64_t time, int is_past)
             rc = tell_switch(lane);
         } else if (lane->limit - lane->next < size) {
             rc = next_page(lane, size, time);
-            tell_time_sometimes(lane);
+            lane_tell_time(lane);
         } else {
             rc = change_base(lane, time, is_past);
         }
@@ -360,8 +376,7 @@ static void begin_thread(struct lane *lane)
     };
     lane->records.tid = lane->tid;
     struct stream_piece pieces[] = {{&record, sizeof record}, {name, record.name_bytes}};
-    stream_append(&rec->stream, &lane->records, STREAM_REC_THREAD, lane->thread, pieces, 2,
-                  record.ticks);
+    lane_append_thread(lane, STREAM_REC_THREAD, pieces, 2, record.ticks);
     lane->told_ticks = record.ticks;
     if (lane->limit - lane->next < 2 * sizeof(struct stream_slot)) {
         lane->limit = lane->next; /* the next page begins with its owner */
@@ -387,8 +402,7 @@ static void end_thread(struct lane *lane)
         .tid = lane->tid,
     };
     struct stream_piece piece = {&record, sizeof record};
-    stream_append(&lane->rec->stream, &lane->records, STREAM_REC_THREAD_END, lane->thread, &piece,
-                  1, record.ticks);
+    lane_append_thread(lane, STREAM_REC_THREAD_END, &piece, 1, record.ticks);
 }
 
 /* Under the lock. The descriptor of a recorder that was closed is closed when no lane is left that might use it. */
@@ -414,16 +428,17 @@ static void give_back(struct lane *lane)
     lane->changing = 1;
     calls_leave_thread(lane);
     int is_current = generation == recorder_generation(rec);
+    lane->busy = 0;
     if (is_current) {
         end_thread(lane);
+        if (flight_end_thread(lane))
+            leave_page(lane);
     } else {
-        lane->busy = 0;
         leave_page(lane);
         stream_cursor_close(&lane->records);
     }
     counters_close(lane);
     lane->track = 0;
-    lane->busy = 0;
     lane->generation = lane->plain = 0;
     lane->changing = 0;
     struct live *live = lane->live;
@@ -494,6 +509,7 @@ struct lane *lane_new(struct lam_recorder *rec, uint32_t generation)
     lane->tid = (uint32_t)sys_gettid();
     lane->clock = rec->clock;
     lane->counters = rec->counter_count;
+    flight_begin_thread(lane);
     if (counters_open(lane) < 0) {
         /* Of this thread there will be no values; its intervals read zero. */
         lane_count_lost(rec, STREAM_LOSS_IO);
@@ -587,8 +603,7 @@ int lam_thread_name(struct lam_recorder *rec, const char *name)
                                      .name_bytes = length > 255 ? 255 : (uint32_t)length};
     struct stream_piece pieces[] = {{&record, sizeof record}, {name, record.name_bytes}};
     uint64_t signals = signals_block();
-    int rc = stream_append(&lane->rec->stream, &lane->records, STREAM_REC_THREAD_NAME, lane->thread,
-                           pieces, 2, record.ticks);
+    int rc = lane_append(lane, STREAM_REC_THREAD_NAME, lane->thread, pieces, 2, record.ticks);
     signals_restore(signals);
     return rc < 0 ? LAM_E_FULL : LAM_OK;
 }

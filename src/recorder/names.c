@@ -38,21 +38,27 @@ static size_t chunk_of(const struct lam_name *names, size_t count, uint32_t *tex
     return n;
 }
 
-/* A record whose body is written in place: reserved, filled, and only then given its head. */
+/* A record whose body is written in place: reserved, filled, and only then given its head. Without room the cursor is unlocked
+ * again. */
 static struct stream_record *begin_record(struct lane *lane, size_t body_bytes, uint32_t *words)
 {
     size_t size = (sizeof(struct stream_record) + body_bytes + 7) & ~(size_t)7;
     *words = (uint32_t)(size / 8);
     struct lam_recorder *rec = lane->rec;
-    return stream_reserve(&rec->stream, &lane->records, (uint32_t)size,
-                          clock_ticks(rec->stream.use_counter));
+    struct stream_record *record = stream_reserve(
+        &rec->stream, lane_lock_records(lane), (uint32_t)size, clock_ticks(rec->stream.use_counter));
+    if (!record)
+        lane_unlock_records(lane);
+    return record;
 }
 
-static void end_record(struct stream_record *record, uint32_t type, uint32_t aux, uint32_t words)
+static void end_record(struct lane *lane, struct stream_record *record, uint32_t type, uint32_t aux,
+                       uint32_t words)
 {
     record->aux = aux;
     /* release: what is in the record is there before it counts. */
     __atomic_store_n(&record->head, stream_record_head(type, words), __ATOMIC_RELEASE);
+    lane_unlock_records(lane);
 }
 
 static int put_names(struct lane *lane, uint32_t space, const struct lam_name *names, size_t count,
@@ -76,7 +82,7 @@ static int put_names(struct lane *lane, uint32_t space, const struct lam_name *n
         end += bytes;
         ends[i] = end;
     }
-    end_record(record, STREAM_REC_NAMES, space, words);
+    end_record(lane, record, STREAM_REC_NAMES, space, words);
     return LAM_OK;
 }
 
@@ -96,7 +102,7 @@ static int put_map(struct lane *lane, uint32_t space, const uint32_t *ids,
         *pair++ = ids[i];
         *pair++ = labels[i].id;
     }
-    end_record(record, STREAM_REC_MAP, space, words);
+    end_record(lane, record, STREAM_REC_MAP, space, words);
     return LAM_OK;
 }
 

@@ -1,5 +1,5 @@
 /* recorder_open.c: how a recorder begins, goes over a fork, and ends. */
-#include "recorder/recorder_state.h"
+#include "recorder/flight.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ void recorder_write_time(struct lam_recorder *rec, struct lane *lane)
     struct stream_rec_time record = {0};
     clock_read_three(rec->stream.use_counter, &record);
     struct stream_piece piece = {&record, sizeof record};
-    stream_append(&rec->stream, &lane->records, STREAM_REC_TIME, 0, &piece, 1, record.ticks);
+    lane_append(lane, STREAM_REC_TIME, 0, &piece, 1, record.ticks);
 }
 
 static void write_policy(struct lam_recorder *rec, struct lane *lane)
@@ -50,8 +50,7 @@ static void write_policy(struct lam_recorder *rec, struct lane *lane)
         .one_in = rec->calls & LAM_CALLS_ONE_IN ? rec->one_in : 0,
     };
     struct stream_piece piece = {&record, sizeof record};
-    stream_append(&rec->stream, &lane->records, STREAM_REC_POLICY, rec->calls, &piece, 1,
-                  record.ticks);
+    lane_append(lane, STREAM_REC_POLICY, rec->calls, &piece, 1, record.ticks);
 }
 
 static void write_counters(struct lam_recorder *rec, struct lane *lane)
@@ -75,8 +74,7 @@ static void write_counters(struct lam_recorder *rec, struct lane *lane)
             .name = label_intern_id(rec, rows[i].name, bytes_length(rows[i].name)),
             .measure = rows[i].measure};
         struct stream_piece piece = {&record, sizeof record};
-        stream_append(&rec->stream, &lane->records, STREAM_REC_COUNTER, ++number, &piece, 1,
-                      rec->start_ticks);
+        lane_append(lane, STREAM_REC_COUNTER, ++number, &piece, 1, rec->start_ticks);
     }
 }
 
@@ -102,7 +100,7 @@ static void write_settings(struct lam_recorder *rec, struct lane *lane)
     text[at++] = '\n';
     struct stream_rec_settings record = {.text_bytes = (uint32_t)at};
     struct stream_piece pieces[] = {{&record, sizeof record}, {text, at}};
-    stream_append(&rec->stream, &lane->records, STREAM_REC_SETTINGS, 0, pieces, 2, rec->start_ticks);
+    lane_append(lane, STREAM_REC_SETTINGS, 0, pieces, 2, rec->start_ticks);
 }
 
 static void write_opening(struct lam_recorder *rec, struct lane *lane, int is_child)
@@ -287,6 +285,8 @@ static int take_options(struct lam_recorder *rec, const struct lam_options *opti
         rec->calls |= LAM_CALLS_AUTO;
     rec->one_in = options->one_in ? options->one_in : 64;
     rec->tree_bytes = options->tree_bytes ? options->tree_bytes : 4u << 20;
+    if (options->mode == LAM_MODE_FLIGHT && rec->tree_bytes > options->max_bytes / 4)
+        rec->tree_bytes = options->max_bytes / 4;
     rec->auto_bytes = options->auto_bytes  ? options->auto_bytes
                       : is_thinned         ? options->max_bytes / 4 * 3
                       : options->max_bytes ? options->max_bytes / 2

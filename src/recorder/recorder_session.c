@@ -275,7 +275,7 @@ int session_stream_name(struct lam_recorder *rec, int is_child, uint64_t mono_ns
 
 /* ---- the process ---- */
 
-static void write_arguments(struct lam_recorder *rec, struct lane *lane, uint64_t now)
+static void write_arguments(struct lane *lane, uint64_t now)
 {
     static char line[65536];
     size_t total = read_file("/proc/self/cmdline", line, sizeof line);
@@ -284,7 +284,7 @@ static void write_arguments(struct lam_recorder *rec, struct lane *lane, uint64_
         size_t bytes = total - at < 2048 ? total - at : 2048;
         struct stream_rec_blob record = {.index = index, .total_bytes = (uint32_t)total};
         struct stream_piece pieces[] = {{&record, sizeof record}, {line + at, bytes}};
-        stream_append(&rec->stream, &lane->records, STREAM_REC_ARGV, (uint32_t)bytes, pieces, 2, now);
+        lane_append(lane, STREAM_REC_ARGV, (uint32_t)bytes, pieces, 2, now);
         at += bytes;
     }
 }
@@ -307,9 +307,9 @@ void session_write_process(struct lam_recorder *rec, struct lane *lane, int is_c
                                     {exe, record.exe_bytes},
                                     {cwd, record.cwd_bytes},
                                     {comm, record.comm_bytes}};
-    stream_append(&rec->stream, &lane->records, STREAM_REC_PROCESS, 0, pieces, 4, record.ticks);
+    lane_append(lane, STREAM_REC_PROCESS, 0, pieces, 4, record.ticks);
     if (!is_child)
-        write_arguments(rec, lane, record.ticks);
+        write_arguments(lane, record.ticks);
 }
 
 static uint64_t from_timeval(const struct timeval *time)
@@ -350,6 +350,5 @@ void session_write_end(struct lam_recorder *rec, struct lane *lane)
     if (peak != UINT64_MAX)
         record.self.max_rss_bytes = peak * 1024;
     struct stream_piece piece = {&record, sizeof record};
-    stream_append(&rec->stream, &lane->records, STREAM_REC_PROCESS_END, STREAM_END_EXIT, &piece, 1,
-                  record.ticks);
+    lane_append(lane, STREAM_REC_PROCESS_END, STREAM_END_EXIT, &piece, 1, record.ticks);
 }

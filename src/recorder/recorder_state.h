@@ -27,6 +27,7 @@ enum {
 struct old_page {
     void *map;
     uint32_t size;
+    uint32_t flight_entry, flight_owner;
 };
 
 struct perf_event_value { /* one hardware event of one thread */
@@ -70,6 +71,7 @@ struct lane {
     uint32_t next_size;
     uint32_t changing; /* multi-word state is in the middle of a change: a handler must leave it alone */
     uint32_t flight_entry; /* of the page, plus 1 */
+    uint32_t flight_owner; /* of the thread; 0: none yet */
     uint32_t old_count;
     struct old_page old[LANE_OLD_PAGES];
     uint32_t loss;        /* enum stream_loss: why there was no page */
@@ -102,6 +104,11 @@ struct live { /* wiped on fork */
     uint32_t fresh_count;
     uint32_t tree_over;  /* automatic call policy: the tree has begun */
     uint64_t tree_bytes; /* claimed for trees */
+    uint32_t flight_lock;
+    uint32_t records_lock;        /* of `records` */
+    struct stream_cursor records; /* flight recorder: all lanes' */
+    uint64_t thread_bytes;        /* ... of records about threads */
+    uint64_t told_ticks;          /* ... last TIME record */
 };
 
 struct label_table;
@@ -152,11 +159,7 @@ struct lexicon {
     uint32_t next_track;
 };
 
-struct flight_page {
-    uint64_t offset;
-    uint32_t size;
-    uint32_t state; /* enum flight_state */
-};
+struct flight;
 
 /* One opening. It is never freed and, once it has begun, never opened again: a call that is late finds what it expects. */
 struct lam_recorder {
@@ -187,8 +190,8 @@ struct lam_recorder {
     uint32_t call_kind, names_kind;
     uint32_t names_label;
 
-    struct flight_page *flight; /* LAM_MODE_FLIGHT: every EVENTS page, in the order of their claims */
-    uint32_t flight_count, flight_capacity, flight_hand;
+    uint32_t flight_page;  /* LAM_MODE_FLIGHT: size of every EVENTS page; else 0 */
+    struct flight *flight; /* ... who has which */
 
     char kinds_filter[512];
     char directory[RECORDER_PATH_MAX]; /* of streams; empty: a single file */
@@ -272,6 +275,8 @@ struct lane *lane_attach(struct lam_recorder *rec);
 int lane_make_room(struct lane *lane, uint32_t size, uint64_t time, int is_past);
 void lane_count_lost(struct lam_recorder *rec, enum stream_loss cause);
 void lane_close_file(struct live *live);
+/* Is there room for that much more? The last eighth of the budget is for records: names, threads, the end. */
+int lane_has_budget(const struct lam_recorder *rec, uint32_t size);
 /* Threads end: the pthread key. Once a process. */
 int lane_init_threads(void);
 /* Gives back the calling thread's lane for `rec`, if it has one. */
@@ -295,6 +300,20 @@ static inline struct lane *lane_of(struct lam_recorder *rec)
     return lane_attach(rec);
 }
 
+/* ---- lane_records.c ---- */
+
+/* Appends a record; with signals blocked. 0, or -1 (counted). */
+int lane_append(struct lane *lane, uint32_t type, uint32_t aux, const struct stream_piece *pieces,
+                size_t count, uint64_t now);
+/* The cursor to append to, between the two. */
+struct stream_cursor *lane_lock_records(struct lane *lane);
+void lane_unlock_records(struct lane *lane);
+/* The same for what is told of each thread: a flight recorder's threads come and go for ever, and not all of them are told. */
+void lane_append_thread(struct lane *lane, uint32_t type, const struct stream_piece *pieces,
+                        size_t count, uint64_t now);
+/* The three clocks, when they were not told for a while. */
+void lane_tell_time(struct lane *lane);
+
 /* ---- labels.c ---- */
 
 /* Writes all labels to the stream of `lane`. */
@@ -308,19 +327,6 @@ uint32_t kind_intern(struct lam_recorder *rec, const char *name, uint32_t flags)
 uint32_t kind_flavor(struct lam_recorder *rec, uint32_t kind, enum kind_flavor flavor);
 /* Does the list of kinds let `name` pass? */
 int filter_passes(const char *filter, const char *name);
-
-/* ---- flight.c ---- */
-
-int flight_init(struct lam_recorder *rec);
-void flight_note_page(struct lane *lane, uint64_t offset, uint32_t size);
-void flight_leave_page(struct lane *lane);
-/* The place of the oldest page that nobody writes to, if it has this size: its entry; UINT32_MAX: none. */
-uint32_t flight_take_place(struct lam_recorder *rec, uint32_t size, uint64_t *offset);
-/* A copy was written there, or not; entry UINT32_MAX: a new place. */
-void flight_give_place(struct lam_recorder *rec, uint32_t entry, uint64_t offset, uint32_t size,
-                       int is_written);
-/* Begins, as `fields` say but for its size, the oldest page that nobody writes to. NULL: there is none. */
-struct stream_page *flight_take_page(struct lane *lane, struct stream_page *fields);
 
 /* ---- counters.c ---- */
 

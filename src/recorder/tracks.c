@@ -13,8 +13,7 @@ struct lam_track lam_track_create(struct lam_recorder *rec, struct lam_label nam
     struct stream_piece piece = {&record, sizeof record};
     uint64_t signals = signals_block();
     if (!lane->changing)
-        stream_append(&own->stream, &lane->records, STREAM_REC_TRACK, track.id, &piece, 1,
-                      record.ticks);
+        lane_append(lane, STREAM_REC_TRACK, track.id, &piece, 1, record.ticks);
     signals_restore(signals);
     return track;
 }

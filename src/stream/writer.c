@@ -104,6 +104,11 @@ static int next_page(struct stream *stream, struct stream_cursor *cur, uint32_t 
     uint64_t offset = 0;
     void *map = NULL;
     int rc = claim_stretch(&stream->file, size, &offset, &map);
+    /* Near the end of a budget: a smaller one, if it holds what is to be stored. */
+    while (rc == -EFBIG && size > STREAM_PAGE_MIN && size / 2 - STREAM_PAGE_HEADER_BYTES >= need) {
+        size /= 2;
+        rc = claim_stretch(&stream->file, size, &offset, &map);
+    }
     if (rc < 0) {
         count_loss(stream, rc);
         return -1;
