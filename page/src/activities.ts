@@ -1,9 +1,13 @@
 // Activities of instrumented programs and self-profiles: their sums, and the events over time.
-import { cell, el, figure, plainTable, button, type Cell } from "./dom";
+import { figureOf, sumActivities, type Sum } from "./activity_sums";
+import type { TimeAxis } from "./axis";
+import { cell, el, figure, foldedTable, plainTable, button, type Cell } from "./dom";
 import { count, digits, duration, percent, plural, visible } from "./format";
 import type { Keys } from "./keys";
 import { Events } from "./events";
 import type { Model } from "./model";
+import type { State } from "./state";
+import { describeSelection } from "./summary";
 
 const FIRST = 60;
 
@@ -21,26 +25,35 @@ const COLUMNS: Column[] = [
   { key: "p99", title: "99% below", kind: "time" }, { key: "max", title: "longest", kind: "time" }, { key: "open", title: "never ended", kind: "count" },
 ];
 
+interface Row extends Sum {
+  figures: (number | null)[]; // by column
+}
+
 export class Activities {
   readonly root = el("div", { class: "activities" });
-  private readonly filter = el("input", { type: "search", placeholder: "filter activities", "aria-label": "Filter activities" });
+  readonly events: Events | null;
+  private readonly filter = el("input", { type: "search", placeholder: "search activities", "aria-label": "Search activities" });
   private readonly holder = el("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Table of activities" });
   private readonly said = el("p", { class: "scope", "aria-live": "polite" });
+  private readonly longest = foldedTable("Table of the longest events", () => this.events!.asTable());
   private sort = "-self";
   private all = false;
-  readonly events: Events | null;
 
   constructor(
     private readonly model: Model,
+    private readonly state: State,
+    axis: TimeAxis,
     keys: Keys,
   ) {
-    this.filter.addEventListener("input", () => this.refresh());
-    this.events = model.data.has("events") ? new Events(model) : null;
+    this.filter.addEventListener("input", () => state.set({ events: this.filter.value }));
+    this.events = model.data.has("events") ? new Events(model, state, axis) : null;
+    this.root.append(el("div", { class: "tools" }, this.filter));
     if (this.events) {
-      this.root.append(this.events.said, this.events.scroller);
+      const { legend, said, scroller } = this.events;
+      this.root.append(legend, said, scroller, el("p", { class: "note" }, "A line is a depth, a band an event; its shade tells it from its neighbours. Click one to find all that are called the same."), this.longest);
       keys.watch(this.events.pane.canvas, () => this.events!.axis());
     }
-    if (model.data.has("activities")) this.root.append(el("div", { class: "tools" }, this.filter), this.said, this.holder);
+    if (model.data.has("activities")) this.root.append(this.said, this.holder);
   }
 
   // The unit of the figures is time, or a counter that was measured instead.
@@ -51,51 +64,55 @@ export class Activities {
     return table.has(units) && table.numbers(units).some((n) => !Number.isNaN(n)) ? units : `${column.key}_s`;
   }
 
-  // Sums over all units where the table has them, else of each unit.
-  private rows(): number[] {
+  private rows(): Row[] {
     const table = this.model.table("activities");
-    const all = Array.from({ length: table.rows }, (_, row) => row);
-    const whole = all.filter((row) => table.text("unit", row) === null);
-    const wanted = this.filter.value.trim().toLowerCase();
-    const rows = (whole.length ? whole : all).filter((row) => wanted === "" || `${table.text("label", row)} ${table.text("kind", row)}`.toLowerCase().includes(wanted));
-    const column = COLUMNS.find((c) => c.key === this.sort.replace(/^-/, "")) ?? COLUMNS[2];
+    const self = this.key(COLUMNS[2]);
+    const sums = sumActivities(this.model, this.state.view);
+    const total = sums.reduce((all, sum) => all + (figureOf(table, self, sum.parts) ?? 0), 0);
+    const wanted = this.state.view.events.trim().toLowerCase();
+    const rows = sums.filter((sum) => wanted === "" || `${sum.label} ${sum.kind}`.toLowerCase().includes(wanted)).map((sum): Row => ({
+      ...sum,
+      figures: COLUMNS.map((c) => (c.kind === "text" ? null : c.kind === "share" ? (figureOf(table, self, sum.parts) ?? 0) / total : figureOf(table, this.key(c), sum.parts))),
+    }));
+    const at = Math.max(0, COLUMNS.findIndex((c) => c.key === this.sort.replace(/^-/, "")));
     const down = this.sort.startsWith("-") ? -1 : 1;
-    const key = this.key(column);
-    if (column.kind === "text") return rows.sort((a, b) => down * String(table.text(key, a)).localeCompare(String(table.text(key, b))) || a - b);
-    const values = table.numbers(key);
-    return rows.sort((a, b) => down * ((values[a] || 0) - (values[b] || 0)) || a - b);
+    if (COLUMNS[at].kind !== "text") return rows.sort((a, b) => down * ((a.figures[at] ?? 0) - (b.figures[at] ?? 0)));
+    const text = (row: Row): string => (COLUMNS[at].key === "kind" ? row.kind : row.label);
+    return rows.sort((a, b) => down * text(a).localeCompare(text(b)));
   }
 
   refresh(): void {
+    const { view } = this.state;
+    if (this.filter.value !== view.events) this.filter.value = view.events;
     this.events?.refresh();
+    this.longest.dispatchEvent(new Event("refresh"));
     if (!this.model.data.has("activities")) return;
-    const table = this.model.table("activities");
     const rows = this.rows();
-    const columns = COLUMNS.filter((c) => table.has(this.key(c)) && (c.kind === "text" || table.numbers(this.key(c)).some((n) => n > 0)));
-    const heads = columns.map((c): Cell => (c.kind === "text" ? cell(c.title) : figure(c.title)));
+    const columns = COLUMNS.map((_, i) => i).filter((i) => COLUMNS[i].kind === "text" || rows.some((row) => row.figures[i]));
     const shown = this.all ? rows : rows.slice(0, FIRST);
-    const made = plainTable(null, heads, shown.map((row) => columns.map((c) => this.cell(c, row))));
+    const heads = columns.map((i): Cell => (COLUMNS[i].kind === "text" ? cell(COLUMNS[i].title) : figure(COLUMNS[i].title)));
+    const made = plainTable(null, heads, shown.map((row) => columns.map((i) => this.cell(i, row))));
     made.querySelectorAll("thead th").forEach((th, i) => {
-      const { key, kind } = columns[i];
+      const { key, kind, title } = COLUMNS[columns[i]];
       const act = (): void => {
         this.sort = this.sort === `-${key}` || (kind === "text" && this.sort !== key) ? key : `-${key}`;
         this.refresh();
       };
-      th.replaceChildren(button(columns[i].title, act));
+      th.replaceChildren(button(title, act));
       if (this.sort.replace(/^-/, "") === key) th.setAttribute("aria-sort", this.sort.startsWith("-") ? "descending" : "ascending");
     });
     this.holder.replaceChildren(made);
     if (shown.length < rows.length) this.holder.append(button(`Show all ${count(rows.length)}`, () => { this.all = true; this.refresh(); }, { class: "more" }));
-    this.said.textContent = `${plural(rows.length, "activity", "activities")}. Self is time without the activities inside; active is without pauses.`;
+    this.said.textContent = `${visible(describeSelection(this.model, { ...view, range: null }))}: ${plural(rows.length, "activity", "activities")}. Self is time without the activities inside; active is without pauses.`
+      + (view.range ? " These sums are of all its time, not of the selected stretch." : "");
   }
 
-  private cell(column: Column, row: number): Cell {
-    const table = this.model.table("activities");
-    const key = this.key(column);
-    if (column.kind === "text") return cell(visible(table.text(key, row) ?? ""));
-    const n = table.number(key, row);
-    if (column.kind === "share") return figure(percent(n));
-    if (column.kind === "count" || !key.endsWith("_s")) return figure(n === null ? "–" : Number.isInteger(n) ? count(n) : digits(n, 0));
+  private cell(i: number, row: Row): Cell {
+    const { kind, key } = COLUMNS[i];
+    const n = row.figures[i];
+    if (kind === "text") return cell(visible(key === "kind" ? row.kind : row.label));
+    if (kind === "share") return figure(percent(n));
+    if (kind === "count" || !this.key(COLUMNS[i]).endsWith("_s")) return figure(n === null ? "–" : Number.isInteger(n) ? count(n) : digits(n, 0));
     return figure(duration(n));
   }
 }

@@ -1,11 +1,13 @@
 // The answer first: what happened, in words, and what to look at.
+import { largestActivities } from "./activity_sums";
 import { coverageLine } from "./coverage";
 import type { Finding, Link } from "./decode";
 import { button, el } from "./dom";
 import { count, digits, duration, percent, plural, visible } from "./format";
 import type { Graph } from "./graph";
 import type { Model } from "./model";
-import type { State, View } from "./state";
+import { EMPTY, type State, type View } from "./state";
+import { summarize } from "./summary";
 
 const numberOf = (value: unknown): number | null => (typeof value === "number" ? value : null);
 
@@ -26,9 +28,10 @@ export function sentences(model: Model, graph: Graph): string[] {
     out.push(`${name} ${ended} ${duration(elapsed)}${cpu !== null ? ` and used ${duration(cpu)} of CPU time${usage}` : ""}.`);
   } else out.push(`${name}.`);
   if (session["complete"] === false) out.push("The recording did not see the end of the command: what follows is about the part before.");
-  out.push(...gates(model, graph));
+  out.push(...gates(model, graph), ...spent(model), ...acted(model));
   const tail = numberOf(session["serial_tail_s"]);
-  if (tail !== null && elapsed && tail / elapsed >= 0.05) out.push(`For the last ${duration(tail)} (${percent(tail / elapsed, 0)}) never more than one thread was working.`);
+  if (tail !== null && elapsed && tail / elapsed >= 0.97) out.push("Never more than one thread was working.");
+  else if (tail !== null && elapsed && tail / elapsed >= 0.05) out.push(`For the last ${duration(tail)} (${percent(tail / elapsed, 0)}) never more than one thread was working.`);
   out.push(coverageLine(model));
   const unsampled = unwatched(model);
   if (unsampled) out.push(unsampled);
@@ -51,7 +54,7 @@ function ofEvents(model: Model): string[] {
   if (lost > 0) out.push(`${plural(lost, "event")} could not be stored.`);
   const open = numberOf(sums["open"]) ?? 0;
   if (open > 0) out.push(`${plural(open, "event")} never ended.`);
-  return out;
+  return [...out, ...acted(model)];
 }
 
 function eventSpan(model: Model): number | null {
@@ -75,6 +78,33 @@ function gates(model: Model, graph: Graph): string[] {
   const lasted = longest.end - longest.start;
   const one = units.length === 1 ? `One unit ran: ${visible(longest.name)}, ${duration(lasted)}.` : `${plural(units.length, "unit")} ran; the longest, ${visible(longest.name)}, took ${duration(lasted)}, ${percent(lasted / elapsed, 0)} of the whole.`;
   return [one];
+}
+
+const list = (parts: string[]): string => (parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts[parts.length - 1]}`);
+
+const LEAST = 0.1; // of the CPU time: what a sentence names
+
+// Where the CPU time of a build went: segments, each with the phase that had most of it.
+function spent(model: Model): string[] {
+  if (model.unitTable.rows === 0) return [];
+  const { cpu, total } = summarize(model, EMPTY);
+  if (total <= 0) return [];
+  const parts = model.segments.map(({ name }) => {
+    const phases = model.phases.filter((p) => p.segment === name);
+    const sum = phases.reduce((all, p) => all + cpu[p.id], 0);
+    const most = phases.reduce<(typeof phases)[0] | null>((a, p) => (a && cpu[a.id] >= cpu[p.id] ? a : p), null);
+    return { name, sum, most: phases.length > 1 && most ? ` (its largest phase is ${most.name}, ${percent(cpu[most.id] / total, 0)})` : "" };
+  }).filter(({ sum }) => sum / total >= LEAST).sort((a, b) => b.sum - a.sum);
+  return parts.length === 0 ? [] : [`Of the CPU time ${list(parts.map(({ name, sum, most }) => `${percent(sum / total, 0)} went to ${IN_WORDS[name] ?? name}${most}`))}.`];
+}
+
+const IN_WORDS: Record<string, string> = { frontend: "the front end", backend: "the back end", link: "linking", process: "starting and ending processes, and other programs", unknown: "what no marker knows" };
+
+// The activities with most time of their own, of programs that are no build.
+function acted(model: Model): string[] {
+  if (!model.data.has("activities") || (model.unitTable.rows > 0 && !model.isOfEvents)) return [];
+  const most = largestActivities(model, EMPTY, 3);
+  return most.length === 0 ? [] : [`Most time of their own had ${list(most.map((a) => `${visible(a.label)} (${duration(a.self)}, ${percent(a.share, 0)})`))}.`];
 }
 
 function unwatched(model: Model): string {

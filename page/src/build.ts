@@ -179,6 +179,7 @@ export class Build extends TimeChart {
   // Of the unit under the pointer, else of those selected; the critical path is always there where it is known.
   private drawDependencies(): void {
     const focus = this.over >= 0 ? [this.over] : this.cursor >= 0 ? [this.cursor] : this.selected();
+    if (focus.length === 0) return;
     const { ctx } = this.pane;
     ctx.save();
     ctx.beginPath();

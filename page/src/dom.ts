@@ -73,5 +73,18 @@ export function foldedTable(summary: string, make: () => Node): HTMLDetailsEleme
   return box;
 }
 
+// What a chart says of itself while it moves: some times a second, for it moves the page's layout, and a frame has better to do.
+export function soon<A extends unknown[]>(ms: number, act: (...last: A) => void): (...args: A) => void {
+  let last: A | null = null;
+  return (...args) => {
+    if (!last) setTimeout(() => {
+      const said = last!;
+      last = null;
+      act(...said);
+    }, ms);
+    last = args;
+  };
+}
+
 export const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || target.isContentEditable);

@@ -1,22 +1,28 @@
 // Events of instrumented programs over time: a group a thread, a line a depth, merged like the spans of samples.
-import { TimeAxis } from "./axis";
+import type { TimeAxis } from "./axis";
 import { inkOn, oklch, type Rgb } from "./color";
-import { el } from "./dom";
+import { cell, el, figure, plainTable, soon, type Cell } from "./dom";
 import { count, duration, moment, plural, visible } from "./format";
+import { toggled } from "./inside";
 import { firstEndingAfter, makeRow, Merger, type Row } from "./lod";
 import type { Model } from "./model";
+import { hash } from "./palette";
 import { BandColors, Raster } from "./raster";
+import type { State } from "./state";
 import { inks } from "./theme";
 import { RULER, TimeChart } from "./timechart";
 import { hideTip, showTip } from "./tooltip";
 
 const LINE = 15;
 const SPACE = 8;
+const HUES = [255, 50, 155, 325, 105, 200, 0]; // one a kind
+const SHADES = [0.68, 0.75, 0.82]; // one a label, so that neighbours of a kind are told apart
+const LONGEST = 100;
 
 interface EventRow {
   thread: number;
-  depth: number;
-  from: number; // rows of order
+  line: number;
+  from: number; // places in the order of rows
   to: number;
   top: number;
 }
@@ -36,70 +42,65 @@ function linesOf(thread: Float64Array, depth: Float64Array, start: Float64Array,
 }
 
 export class Events extends TimeChart {
-  readonly said = el("p", { class: "scope" });
-  private readonly shownTime: TimeAxis;
-  private readonly rows: EventRow[] = [];
-  private readonly merger: Merger;
-  private readonly label: Float64Array; // of each event, in the order of rows
+  readonly said = el("p", { class: "scope merged" });
+  readonly legend = el("p", { class: "legend" });
+  readonly first: number; // when anything happened
+  readonly last: number;
+  private readonly thread: Float64Array; // of each event, as are the others
+  private readonly start: Float64Array;
+  private readonly end: Float64Array;
+  private readonly label: Float64Array;
+  private readonly lines: Float64Array;
   private readonly kinds: string[] = [];
+  private readonly colorOf: Uint16Array; // of each label
   private readonly colors: Rgb[];
   private readonly raster = new Raster();
   private line: Row = makeRow(1);
+  // Of what is selected.
+  private order: number[] = []; // events, row by row
+  private rows: EventRow[] = [];
+  private merger!: Merger;
+  private found: boolean[] | null = null; // by label: what is searched for is in it
+  private key_ = "";
+  private cursor = -1; // place in the order
 
-  constructor(private readonly model: Model) {
-    super("Events of each thread over time. Keys: w and s zoom, a and d move, f fits.", null, () => Math.min(innerHeight * 0.6, 1000), "events");
+  constructor(
+    private readonly model: Model,
+    private readonly state: State,
+    private readonly shownTime: TimeAxis,
+  ) {
+    super(
+      "Events of each thread over time. Keys: w and s zoom, a and d move, f fits, up and down choose a line, Shift and left or right go from event to event, Enter finds all that are called the same.",
+      (t0, t1) => state.set({ range: [Math.max(0, t0), Math.min(shownTime.last, t1)] }), () => Math.min(innerHeight * 0.6, 1000), "events",
+    );
     const table = model.table("events");
-    const thread = table.numbers("thread");
-    const start = table.numbers("start");
     const length = table.numbers("length");
-    const depth = linesOf(thread, table.numbers("depth"), start, length);
-    const order = Array.from({ length: table.rows }, (_, i) => i).sort((a, b) => thread[a] - thread[b] || depth[a] - depth[b] || start[a] - start[b] || a - b);
-    const label = table.numbers("label");
-    this.label = Float64Array.from(order, (i) => label[i]);
-    const kind = this.kindsOf();
-    const spans = {
-      start: Float64Array.from(order, (i) => start[i]), end: Float64Array.from(order, (i) => start[i] + length[i]),
-      phase: Uint16Array.from(order, (i) => kind(label[i])), phases: Math.max(1, this.kinds.length),
-    };
-    this.merger = new Merger(spans);
-    this.colors = this.kinds.map((_, i) => oklch(0.74 - 0.06 * (i % 3), 0.11, (250 + i * 137.5) % 360));
-    const [first, last] = this.placeRows(order, thread, depth, spans.start, spans.end);
-    this.shownTime = new TimeAxis(last > first ? last : model.elapsed);
-    if (first > last * 0.2) this.shownTime.set(first, last, false);
-    this.follow(this.shownTime);
-  }
-
-  private placeRows(order: number[], thread: Float64Array, depth: Float64Array, start: Float64Array, end: Float64Array): [number, number] {
-    let top = 0;
-    let [first, last] = [Infinity, 0];
-    order.forEach((event, i) => {
-      const row = this.rows[this.rows.length - 1];
-      first = Math.min(first, start[i]);
-      last = Math.max(last, end[i]);
-      if (row && row.thread === thread[event] && row.depth === depth[event]) row.to = i + 1;
-      else {
-        if (row) top += row.thread === thread[event] ? LINE : LINE + SPACE;
-        this.rows.push({ thread: thread[event], depth: depth[event], from: i, to: i + 1, top });
-      }
+    this.thread = table.numbers("thread");
+    this.start = table.numbers("start");
+    this.end = this.start.map((t, i) => t + length[i]);
+    this.label = table.numbers("label");
+    this.lines = linesOf(this.thread, table.numbers("depth"), this.start, length);
+    this.first = this.start.reduce((a, b) => Math.min(a, b), Infinity);
+    this.last = this.end.reduce((a, b) => Math.max(a, b), 0);
+    this.colorOf = this.readKinds();
+    this.colors = this.kinds.flatMap((_, i) => SHADES.map((light) => oklch(light, 0.1, HUES[i % HUES.length])));
+    this.kinds.forEach((kind, i) => {
+      const swatch = el("span", { class: "swatch" });
+      const { r, g, b } = this.colors[i * SHADES.length + 1];
+      swatch.style.background = `rgb(${r},${g},${b})`;
+      this.legend.append(el("span", { class: "key" }, swatch, visible(kind)));
     });
-    this.content = top + LINE;
-    return [first, last];
+    this.follow(shownTime);
   }
 
-  private kindsOf(): (label: number) => number {
+  // Kinds in the order of how much there is of them, and the colour of each label: its kind's hue in one of the shades.
+  private readKinds(): Uint16Array {
     const labels = this.model.table("labels");
-    const byLabel = new Map<number, number>();
-    const numbers = new Map<string, number>();
-    for (let row = 0; row < labels.rows; row++) {
-      const kind = labels.text("kind", row) ?? "";
-      let at = numbers.get(kind);
-      if (at === undefined) {
-        at = this.kinds.push(kind) - 1;
-        numbers.set(kind, at);
-      }
-      byLabel.set(row, at);
-    }
-    return (label) => byLabel.get(label) ?? 0;
+    const kindOf = (row: number): string => labels.text("kind", row) ?? "";
+    const time = new Map<string, number>();
+    for (let i = 0; i < this.label.length; i++) time.set(kindOf(this.label[i]), (time.get(kindOf(this.label[i])) ?? 0) + this.end[i] - this.start[i]);
+    this.kinds.push(...[...time].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([kind]) => kind));
+    return Uint16Array.from({ length: labels.rows }, (_, row) => Math.max(0, this.kinds.indexOf(kindOf(row))) * SHADES.length + (hash(labels.text("label", row) ?? "") % SHADES.length));
   }
 
   axis(): TimeAxis {
@@ -107,11 +108,53 @@ export class Events extends TimeChart {
   }
 
   refresh(): void {
-    this.layout(this.content);
+    const { units, thread, events } = this.state.view;
+    const key = JSON.stringify([units, thread, events]);
+    if (key !== this.key_) this.choose(key);
+    this.layout(this.rows.length ? this.rows[this.rows.length - 1].top + LINE : 0);
+    this.pane.invalidate();
   }
 
-  private name(i: number): string {
-    return this.model.table("labels").text("label", this.label[i]) ?? "";
+  // The events of what is selected, threads in the order of the other charts.
+  private choose(key: string): void {
+    const { model } = this;
+    const { units, thread, events } = this.state.view;
+    this.key_ = key;
+    this.cursor = -1;
+    const rank = new Float64Array(model.threads.count).fill(-1);
+    let at = 0;
+    for (const unit of model.units) for (const t of unit.threads) if (thread >= 0 ? t === thread : units.length === 0 || units.includes(unit.row)) rank[t] = at++;
+    const { start, end, lines } = this;
+    const of = this.thread;
+    this.order = Array.from({ length: of.length }, (_, i) => i).filter((i) => rank[of[i]] >= 0).sort((a, b) => rank[of[a]] - rank[of[b]] || lines[a] - lines[b] || start[a] - start[b] || a - b);
+    const labels = model.table("labels");
+    const wanted = events.trim().toLowerCase();
+    this.found = wanted === "" ? null : Array.from({ length: labels.rows }, (_, row) => `${labels.text("label", row)} ${labels.text("kind", row)}`.toLowerCase().includes(wanted));
+    const faded = this.colors.length;
+    const { found } = this;
+    this.merger = new Merger({
+      start: Float64Array.from(this.order, (i) => start[i]), end: Float64Array.from(this.order, (i) => end[i]), phases: Math.max(1, 2 * faded),
+      phase: Uint16Array.from(this.order, (i) => this.colorOf[this.label[i]] + (found && !found[this.label[i]] ? faded : 0)),
+    });
+    this.placeRows();
+  }
+
+  private placeRows(): void {
+    let top = 0;
+    this.rows = [];
+    this.order.forEach((event, i) => {
+      const row = this.rows[this.rows.length - 1];
+      if (row && row.thread === this.thread[event] && row.line === this.lines[event]) {
+        row.to = i + 1;
+        return;
+      }
+      if (row) top += row.thread === this.thread[event] ? LINE : LINE + SPACE;
+      this.rows.push({ thread: this.thread[event], line: this.lines[event], from: i, to: i + 1, top });
+    });
+  }
+
+  private name(event: number): string {
+    return this.model.table("labels").text("label", this.label[event]) ?? "";
   }
 
   protected draw(): void {
@@ -122,32 +165,34 @@ export class Events extends TimeChart {
     const height = Math.max(1, Math.round((pane.height - RULER) * dpr));
     const dt = (this.shownTime.t1 - this.shownTime.t0) / width;
     if (this.line.phase.length !== width) this.line = makeRow(width);
-    const colors = new BandColors(this.colors, inks().back, () => false);
+    const colors = new BandColors([...this.colors, ...this.colors], inks().back, (i) => i >= this.colors.length);
     pane.clear();
     this.drawRuler();
     this.raster.begin(width, height, inks().back);
     let [events, merged] = [0, 0];
-    const names: EventRow[] = [];
-    for (const row of this.visibleRows()) {
+    const shown = this.rows.filter((row) => row.top + LINE > this.scrolled && row.top < this.scrolled + pane.height);
+    for (const row of shown) {
       this.merger.merge(this.line, row.from, row.to, this.shownTime.t0, dt);
       const top = Math.round((row.top - this.scrolled) * dpr);
       this.raster.band(this.line, colors, 0, width, 0, top, top + Math.round((LINE - 1) * dpr));
       events += this.line.spans;
       merged += this.line.merged;
-      names.push(row);
     }
     this.raster.put(pane.ctx, gutter, Math.round(RULER * dpr));
-    for (const row of names) this.drawNames(row);
-    this.drawThreads(names);
-    const dropped = Number(this.model.data.header.events?.["left_out"] ?? 0);
-    const least = Number(this.model.data.header.events?.["shorter_than_s"] ?? 0);
-    this.said.textContent = `${plural(events, "event")} in view. ${merged > 0 ? `${count(merged)} of them share a pixel with others, which shows the kind that held most of it. ` : ""}`
-      + (dropped > 0 ? `${count(dropped)} events shorter than ${duration(least)} are not in the page.` : "");
+    for (const row of shown) this.drawNames(row);
+    this.drawThreads(shown);
+    this.drawCursor();
+    this.drawRange(this.state.view.range);
+    this.say(events, merged);
   }
 
-  private visibleRows(): EventRow[] {
-    return this.rows.filter((row) => row.top + LINE > this.scrolled && row.top < this.scrolled + this.pane.height);
-  }
+  private readonly say = soon(100, (events: number, merged: number) => {
+    const { header } = this.model.data;
+    const dropped = Number(header.events?.["left_out"] ?? 0);
+    const least = Number(header.events?.["shorter_than_s"] ?? 0);
+    this.said.textContent = `${plural(events, "event")} in view. ${merged > 0 ? `${count(merged)} of them share a pixel with others, which has the colour of what held most of it. ` : ""}`
+      + (dropped > 0 ? `${count(dropped)} events shorter than ${duration(least)} are not in the page, only in the sums.` : "");
+  });
 
   private drawNames(row: EventRow): void {
     const { pane } = this;
@@ -162,44 +207,142 @@ export class Events extends TimeChart {
       if (end[i] - start[i] < least) continue;
       const a = Math.max(this.gutter, this.x(start[i]));
       const b = Math.min(pane.width, this.x(end[i]));
-      const text = pane.fit(visible(this.name(i)), b - a - 6);
+      const text = pane.fit(visible(this.name(this.order[i])), b - a - 6);
       if (!text) continue;
-      pane.ctx.fillStyle = inkOn(this.colors[phase[i]]);
+      pane.ctx.fillStyle = phase[i] < this.colors.length ? inkOn(this.colors[phase[i]]) : inks().muted;
       pane.ctx.fillText(text, a + 3, y);
       drawn++;
     }
   }
 
+  // Its unit at the first line of a thread, its own name at the next, or beside it where there is but one.
   private drawThreads(rows: EventRow[]): void {
     const { pane, model } = this;
-    const { back, text } = inks();
+    const { back, text, muted } = inks();
     pane.ctx.fillStyle = `rgb(${back.r},${back.g},${back.b})`;
     pane.ctx.fillRect(0, RULER, this.gutter, pane.height);
-    pane.font(12, 600);
-    pane.ctx.fillStyle = text;
     pane.ctx.textAlign = "left";
-    let last = -1;
-    for (const row of rows) {
+    const put = (name: string, x: number, y: number, isHead: boolean): void => {
+      pane.font(isHead ? 12 : 11, isHead ? 600 : 400);
+      pane.ctx.fillStyle = isHead ? text : muted;
+      pane.ctx.fillText(pane.fit(visible(name), this.gutter - 10 - x), x, y);
+    };
+    rows.forEach((row, i) => {
       const y = RULER + row.top - this.scrolled + LINE / 2;
-      if (row.thread === last || y < RULER + 6) continue;
-      last = row.thread;
+      if (y < RULER + 6 || rows[i - 1]?.thread === row.thread) return;
       const unit = model.units[model.threads.unit[row.thread]];
-      pane.ctx.fillText(pane.fit(visible(`${unit?.name ?? ""} ${model.threadName(row.thread)}`.trim()), this.gutter - 10), 0, y);
-    }
+      const isFirst = i === 0 || model.threads.unit[rows[i - 1].thread] !== model.threads.unit[row.thread];
+      if (isFirst) put(unit?.name ?? "", 0, y, true);
+      if (!isFirst) put(model.threadTitle(row.thread), 10, y, false);
+      else if (rows[i + 1]?.thread === row.thread) put(model.threadTitle(row.thread), 10, y + LINE, false);
+    });
+  }
+
+  private drawCursor(): void {
+    const row = this.rowOf(this.cursor);
+    if (!row || document.activeElement !== this.pane.canvas) return;
+    const y = RULER + row.top - this.scrolled;
+    if (y < RULER - 2) return;
+    const { ctx } = this.pane;
+    const a = Math.max(this.gutter, this.x(this.merger.spans.start[this.cursor]));
+    ctx.strokeStyle = inks().mark;
+    ctx.lineWidth = 1.5;
+    ctx.strokeRect(a, y - 0.5, Math.max(2, this.x(this.merger.spans.end[this.cursor]) - a), LINE);
+  }
+
+  private rowOf(place: number): EventRow | undefined {
+    return place < 0 ? undefined : this.rows.find((row) => row.from <= place && place < row.to);
+  }
+
+  private rowAt(y: number): EventRow | undefined {
+    const at = y - RULER + this.scrolled;
+    return y > RULER ? this.rows.find((row) => row.top <= at && at < row.top + LINE) : undefined;
+  }
+
+  private placeAt(x: number, y: number): number {
+    const row = x > this.gutter ? this.rowAt(y) : undefined;
+    if (!row) return -1;
+    const t = this.time(x);
+    const { start, end } = this.merger.spans;
+    const slack = (this.shownTime.t1 - this.shownTime.t0) / this.plotWidth / 2;
+    const i = firstEndingAfter(end, row.from, row.to, t - slack);
+    return i >= row.to || start[i] > t + slack ? -1 : i;
   }
 
   protected override hover(x: number, y: number, client: { x: number; y: number }): void {
-    const at = y - RULER + this.scrolled;
-    const row = y > RULER && x > this.gutter ? this.rows.find((r) => r.top <= at && at < r.top + LINE) : undefined;
-    if (!row) return hideTip();
-    const t = this.time(x);
-    const { start, end, phase } = this.merger.spans;
-    const slack = (this.shownTime.t1 - this.shownTime.t0) / this.plotWidth / 2;
-    const i = firstEndingAfter(end, row.from, row.to, t - slack);
-    if (i >= row.to || start[i] > t + slack) return hideTip();
-    showTip(visible(this.name(i)), [
-      ["kind", visible(this.kinds[phase[i]] ?? "")], ["from", moment(start[i])], ["to", moment(end[i])], ["lasted", duration(end[i] - start[i])],
-      ["thread", visible(this.model.threadName(row.thread))],
-    ], client.x, client.y);
+    const place = this.placeAt(x, y);
+    if (place < 0) hideTip();
+    else this.describe(place, client);
+  }
+
+  private describe(place: number, client: { x: number; y: number }): void {
+    const event = this.order[place];
+    const { start, end, thread } = this;
+    const color = this.colorOf[this.label[event]];
+    const { r, g, b } = this.colors[color];
+    const unit = this.model.units[this.model.threads.unit[thread[event]]];
+    showTip(visible(this.name(event)), [
+      ["kind", visible(this.kinds[Math.floor(color / SHADES.length)] ?? "")], ["from", moment(start[event])], ["to", moment(end[event])], ["lasted", duration(end[event] - start[event])],
+      ["thread", visible(`${this.model.threadTitle(thread[event])}${unit ? ` of ${unit.name}` : ""}`)],
+    ], client.x, client.y, `rgb(${r},${g},${b})`);
+  }
+
+  protected override click(x: number, y: number, event: PointerEvent): void {
+    const row = this.rowAt(y);
+    if (!row) return;
+    const unit = this.model.units[this.model.threads.unit[row.thread]];
+    if (x < this.gutter) {
+      if (unit && unit.row >= 0) this.state.set({ units: toggled(this.state.view.units, unit.row, event.ctrlKey || event.metaKey || event.shiftKey) });
+      return;
+    }
+    this.find(this.placeAt(x, y));
+  }
+
+  // All that are called the same; once more, or nothing: everything again.
+  private find(place: number): void {
+    const name = place < 0 ? "" : this.name(this.order[place]);
+    this.state.set({ events: name === this.state.view.events ? "" : name });
+  }
+
+  protected override key(event: KeyboardEvent): boolean {
+    const { key, shiftKey } = event;
+    if (key === "ArrowDown" || key === "ArrowUp") this.step(key === "ArrowDown" ? 1 : -1);
+    else if (shiftKey && (key === "ArrowLeft" || key === "ArrowRight")) {
+      const row = this.rowOf(this.cursor);
+      if (row) this.moveTo(Math.max(row.from, Math.min(row.to - 1, this.cursor + (key === "ArrowRight" ? 1 : -1))), row);
+    } else if (key === "Enter" && this.cursor >= 0) this.find(this.cursor);
+    else return super.key(event);
+    return true;
+  }
+
+  // To the next line: what is there now, or before.
+  private step(by: number): void {
+    const { start, end } = this.merger.spans;
+    const now = this.rowOf(this.cursor);
+    const row = this.rows[now ? Math.max(0, Math.min(this.rows.length - 1, this.rows.indexOf(now) + by)) : 0];
+    if (!row) return;
+    const t = now ? (start[this.cursor] + end[this.cursor]) / 2 : this.shownTime.t0;
+    this.moveTo(Math.min(row.to - 1, firstEndingAfter(end, row.from, row.to, t)), row);
+  }
+
+  private moveTo(place: number, row: EventRow): void {
+    this.cursor = place;
+    const { start, end } = this.merger.spans;
+    const middle = (start[place] + end[place]) / 2;
+    const axis = this.shownTime;
+    if (start[place] > axis.t1 || end[place] < axis.t0) axis.pan((middle - (axis.t0 + axis.t1) / 2) / (axis.t1 - axis.t0));
+    if (row.top < this.scrolled || row.top + LINE > this.scrolled + this.pane.height - RULER) this.scroller.scrollTo({ top: row.top - this.pane.height / 2 });
+    this.pane.invalidate();
+    const box = this.pane.canvas.getBoundingClientRect();
+    this.describe(place, { x: box.left + Math.max(this.gutter, Math.min(this.pane.width - 20, this.x(middle))), y: box.top + RULER + row.top - this.scrolled + LINE });
+  }
+
+  asTable(): HTMLElement {
+    const wanted = (i: number): boolean => !this.found || this.found[this.label[i]];
+    const longest = this.order.filter(wanted).sort((a, b) => this.end[b] - this.start[b] - (this.end[a] - this.start[a]) || a - b).slice(0, LONGEST);
+    const labels = this.model.table("labels");
+    return plainTable(null, [cell("event"), cell("kind"), cell("thread"), figure("from"), figure("lasted")], longest.map((i): Cell[] => [
+      cell(visible(this.name(i))), cell(visible(labels.text("kind", this.label[i]) ?? "")), cell(visible(this.model.threadTitle(this.thread[i]))), figure(moment(this.start[i])), figure(duration(this.end[i] - this.start[i])),
+    ]));
   }
 }

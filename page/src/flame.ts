@@ -163,12 +163,18 @@ export class Flame {
           pane.ctx.lineWidth = 2;
           pane.ctx.strokeRect(left + 1, top + 1, Math.max(1, width - 2), ROW - 3);
         }
-        const text = pane.fit(visible(node.name), width - 8);
+        const text = this.label(visible(node.name), width - 8);
         if (text) {
           pane.ctx.fillStyle = inkOn(color);
           pane.ctx.fillText(text, left + 4, top + ROW / 2);
         }
       }
+  }
+
+  // Where there is no room for the path to a function its own name says more than how the path begins.
+  private label(name: string, room: number): string {
+    const whole = this.pane.fit(name, room);
+    return whole === name || whole === "" ? whole : this.pane.fit(lastName(name), room);
   }
 
   private focusDepth(): number {
@@ -263,4 +269,16 @@ export class Flame {
     return plainTable(null, [cell("function"), figure("of its own, s"), figure("share"), figure("with callees, s")],
       rows.map(([name, n]) => [cell(visible(name)), figure(seconds(n.self, 3)), figure(percent(n.self / tree.total)), figure(seconds(n.total, 3))]));
   }
+}
+
+// "b" of "a::b" and of "<x::y as z>::b"; what follows the last colons that stand outside of brackets.
+export function lastName(name: string): string {
+  let depth = 0;
+  for (let i = name.length - 1; i > 0; i--) {
+    const c = name[i];
+    if (c === ">" || c === ")" || c === "}" || c === "]") depth++;
+    else if (c === "<" || c === "(" || c === "{" || c === "[") depth--;
+    else if (c === ":" && depth === 0 && name[i - 1] === ":" && !/^\{/.test(name.slice(i + 1))) return name.slice(i + 1);
+  }
+  return name;
 }

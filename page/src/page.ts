@@ -6,7 +6,7 @@ import { TimeAxis } from "./axis";
 import { Build } from "./build";
 import { Compare } from "./compare";
 import type { Json } from "./decode";
-import { button, choice, el, foldedTable } from "./dom";
+import { button, choice, el, foldedTable, soon } from "./dom";
 import { Flame } from "./flame";
 import { count, plural, visible } from "./format";
 import { Graph, metadataAt } from "./graph";
@@ -57,12 +57,15 @@ export class Page {
     // One compiler's profile of itself is no build.
     const hasBuild = model.unitTable.rows > (model.isOfEvents ? 1 : 0);
     if (hasBuild) this.buildSection(keys);
-    if (model.isOfEvents) this.activitiesSection(keys);
+    // Where there is no build, what a program called is what it is about.
+    const hasActivities = model.data.has("activities") || model.data.has("events");
+    const actsFirst = hasActivities && (model.isOfEvents || !hasBuild);
+    if (actsFirst) this.activitiesSection(keys);
     if (model.spans.start.length > 0) this.insideSection(keys);
     if (model.data.has("phases")) this.phasesSection();
     if (hasBuild) this.unitsSection();
     if (model.data.has("stacks_whole")) this.flameSection();
-    if (!model.isOfEvents && (model.data.has("activities") || model.data.has("events"))) this.activitiesSection(keys);
+    if (hasActivities && !actsFirst) this.activitiesSection(keys);
     if (hasBuild && !model.isOfEvents) this.shelfSection();
     this.section("about", "About these figures", about(model));
     for (const refresh of this.refreshers) refresh(null);
@@ -245,21 +248,12 @@ export class Page {
     const rows = choice("Rows", [["small", "thin rows"], ["large", "tall rows"]], () => state.view.rows, (value) => state.set({ rows: value }));
     const order = choice("Order", [["start", "first to start"], ["cpu", "most CPU first"]], () => orderOf(state.view, model.unitTable.rows), (value) => state.set({ order: value }));
     const said = el("p", { class: "scope merged", "aria-live": "off" });
-    // Ten times a second: what it says moves the page's layout, and a frame has better things to do.
-    let last: Shown | null = null;
-    inside.onDrawn = (shown) => {
-      if (!last) setTimeout(() => {
-        say(last!);
-        last = null;
-      }, 100);
-      last = shown;
-    };
-    const say = (shown: Shown): void => {
+    inside.onDrawn = soon(100, (shown: Shown) => {
       const merged = shown.merged > 0
         ? `${plural(shown.merged, "span is", "spans are")} narrower than a pixel here and merged: each pixel has the colour of the phase that held most of it. Zoom in to part them.`
         : "None is merged.";
       said.textContent = `${plural(shown.allRows, "thread")}, ${count(shown.rows)} of them in view with ${plural(shown.spans, "span")}. ${merged} ${coverageLine(model)}`;
-    };
+    });
     const table = foldedTable("Table of threads", () => threadTable(model, state.view));
     const title = model.unitTable.rows > 0 ? "Inside the compiler" : "Threads over time";
     this.section("inside", title, el("div", { class: "tools" }, time, order, rows, this.axisTools(() => this.axisInUse())), new Legend(model, state).root, said, inside.scroller,
@@ -297,9 +291,17 @@ export class Page {
   }
 
   private activitiesSection(keys: Keys): void {
-    const activities = new Activities(this.model, keys);
+    const { model, state } = this;
+    const activities = new Activities(model, state, this.build, keys);
+    if (activities.events && model.isOfEvents) {
+      // Nothing else happened here: what there is fills the axis, unless a link says otherwise.
+      const { first, last } = activities.events;
+      this.build.last = Math.max(last, 1e-6);
+      const [t0, t1] = state.view.build ?? [first > last * 0.2 ? first : 0, last];
+      this.build.set(t0, t1, false);
+    }
     this.section("activities", "Activities", activities.root);
-    this.lazily(activities.root, [], () => activities.refresh());
+    this.lazily(activities.root, ["units", "thread", "events", "range"], () => activities.refresh());
   }
 
   private shelfSection(): void {

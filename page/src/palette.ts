@@ -40,7 +40,8 @@ export const FAMILIES: Record<string, Family> = {
 
 export const SEGMENTS = Object.keys(FAMILIES);
 
-function hash(text: string): number {
+// FNV-1a: the same in every page.
+export function hash(text: string): number {
   let h = 2166136261;
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619) >>> 0;
   return h;

@@ -22,7 +22,7 @@ export class Pane {
   ) {
     this.canvas = el("canvas", { role: "img", "aria-label": label, tabindex: "0" });
     this.box = el("div", { class: `pane ${className}` }, this.canvas);
-    this.ctx = this.canvas.getContext("2d")!;
+    this.ctx = this.canvas.getContext("2d", { alpha: false })!; // opaque: nothing has to be blended into the page
     new ResizeObserver(() => this.resize()).observe(this.box);
     new IntersectionObserver((seen) => {
       this.visible = seen[seen.length - 1].isIntersecting;

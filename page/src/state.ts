@@ -16,6 +16,7 @@ export interface View {
   root: string; // path of frames into the flame graph
   find: string;
   frames: string; // searched for in the flame graph
+  events: string; // and among activities
   sort: string;
   filter: string;
   columns: "main" | "all";
@@ -25,7 +26,7 @@ export interface View {
 
 export const EMPTY: View = {
   recording: 0, units: [], thread: -1, phase: "", range: null, build: null, unitAxis: null, time: "build", lanes: "auto", order: "auto", rows: "small",
-  flame: "down", root: "", find: "", frames: "", sort: "-cpu_s", filter: "", columns: "main", question: "", at: "",
+  flame: "down", root: "", find: "", frames: "", events: "", sort: "-cpu_s", filter: "", columns: "main", question: "", at: "",
 };
 
 const MANY = 60; // units: more do not fit a window a lane each, and the first to start say least
