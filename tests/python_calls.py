@@ -46,6 +46,7 @@ def test_deep_stacks(python, _):
     report = json.loads(lib.lamella("report", "--format", "json", "out"))
     counts = {row["label"]: (row["count"], row["open"]) for row in report["activities"]}
     assert counts["deep (deep.py:7)"] == (200002, 0), counts
+    assert report["coverage"]["unbalanced_exits"] == 0, report["coverage"]
     assert lib.lamella("view", "--format", "json", "--label", "deep (", "out").count(b'"depth":100001,') == 2
 
 

@@ -1,4 +1,5 @@
-"""Runs main(SIZE) of a program under one profiler: python_run.py HOW PROGRAM SIZE OUT. Prints result, CPU seconds and calls."""
+"""Runs main(SIZE) of a program under one profiler: python_run.py HOW PROGRAM SIZE OUT. Prints result, CPU seconds, calls, and the CPU
+seconds of the whole process."""
 import importlib
 import sys
 import time
@@ -52,4 +53,4 @@ else:
     options = dict(word.split("=") for word in more)
     with lamella.record(out, calls=None if policy == "all" else policy, max_bytes="4G", **options):
         result, seconds = timed()
-print(result, seconds, calls)
+print(result, seconds, calls, time.process_time())

@@ -70,6 +70,13 @@ uint64_t function_new(PyCodeObject *code)
     return word;
 }
 
+void function_hide(PyCodeObject *code)
+{
+    uint64_t word = function_of(code) | (uint64_t)FUNCTION_OWN << FUNCTION_FLAGS_SHIFT;
+    code_set_extra((PyObject *)code, plugin.extra, (void *)(uintptr_t)word);
+    PyErr_Clear();
+}
+
 static struct lam_label new_builtin_label(PyObject *callable)
 {
     PyObject *type, *value, *traceback;

@@ -68,29 +68,41 @@ static inline void on_return(const struct frame_data *data)
         lam_call_exit(LAM_DEFAULT, function_label(function));
 }
 
-static void on_builtin(int what, PyObject *callable)
+static void record_builtin(int what, PyObject *callable)
 {
-    if (what == PyTrace_C_RETURN && start_thread && PyCFunction_GET_FUNCTION(callable) == start_thread)
-        hook_threads(); /* the new thread is in the list and waits for the interpreter's lock */
-    if (!plugin.c_calls)
+    struct lam_label label = builtin_label(callable);
+    if (!label.id)
         return;
     if (what == PyTrace_C_CALL)
-        lam_call_enter(LAM_DEFAULT, builtin_label(callable));
+        lam_call_enter(LAM_DEFAULT, label);
     else
-        lam_call_exit(LAM_DEFAULT, builtin_label(callable));
+        lam_call_exit(LAM_DEFAULT, label);
+}
+
+/* There are more of these than of calls. */
+static inline int on_builtin(int what, PyObject *callable)
+{
+    if (what == PyTrace_C_RETURN && PyCFunction_CheckExact(callable) &&
+        ((PyCFunctionObject *)callable)->m_ml->ml_meth == start_thread)
+        hook_threads(); /* the new thread is in the list and waits for the interpreter's lock */
+    if (__builtin_expect(plugin.c_calls, 0))
+        record_builtin(what, callable);
+    return 0;
 }
 
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
 {
     (void)self;
+    if (what != PyTrace_CALL && what != PyTrace_RETURN && thread_seen == plugin.generation)
+        return on_builtin(what, arg);
     if (__builtin_expect(thread_seen != plugin.generation, 0))
         thread_begin(frame, what == PyTrace_CALL);
     if (what == PyTrace_CALL)
         on_call(data_of(frame));
     else if (what == PyTrace_RETURN)
         on_return(data_of(frame));
-    else if (PyCFunction_Check(arg))
-        on_builtin(what, arg);
+    else
+        return on_builtin(what, arg);
     return 0;
 }
 

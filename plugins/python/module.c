@@ -173,6 +173,21 @@ static PyObject *run_file(PyObject *path, PyObject *names)
     return result;
 }
 
+/* The runner's frames were never entered: nobody is to be told that they are left. */
+static void hide_runner(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef(PyEval_GetFrame());
+    while (frame) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        function_hide(code);
+        Py_DECREF(code);
+        Py_SETREF(frame, PyFrame_GetBack(frame));
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
 /* run(file, globals), run(code, globals) or run(function, arguments). Returns the exit code, or raises SystemExit as the program
  * did. */
 static PyObject *run(PyObject *self, PyObject *args)
@@ -200,6 +215,7 @@ static PyObject *run(PyObject *self, PyObject *args)
         code = 1;
     }
     return_to_place(thread, &place);
+    hide_runner();
     Py_XDECREF(result);
     return PyErr_Occurred() ? NULL : PyLong_FromLong(code);
 }

@@ -86,6 +86,8 @@ static inline uint64_t function_of(PyCodeObject *code)
                ? word
                : function_new(code);
 }
+/* From here on its calls are not recorded. */
+void function_hide(PyCodeObject *code);
 static inline struct lam_label function_label(uint64_t function)
 {
     return (struct lam_label){(uint32_t)function};
