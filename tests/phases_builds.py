@@ -243,6 +243,30 @@ def test_macros_and_build_scripts():
     check("backend" in {row["segment"] for row in seen.rows}, "and the rest is compiled")
 
 
+def driver(name, *options):
+    need(name)
+    rust_program("program.rs")
+    done = record(name, "--edition", "2021", *options, "program.rs", options=RATE, timeout=240)
+    equal(done.returncode, 0, f"{name}: {done.stderr.decode()}")
+    return Breakdown("r.lamella", "--process", f"*/{name}")
+
+
+def test_rustdoc():
+    seen = driver("rustdoc", "-o", "doc")
+    seen.has("frontend/doc/impls", "frontend/doc/render", "frontend/doc/passes", "frontend/type_check")
+    check(seen.share("frontend", "doc") > 0.3, f"documenting is the most of it: {seen.short()}")
+    check(seen.roles["serial"]["samples"] > 0.5 * sum(role["samples"] for role in seen.roles.values()), f"its working thread: {seen.roles}")
+    seen.is_well_known()
+
+
+def test_clippy():
+    seen = driver("clippy-driver", "--emit=metadata", "-W", "clippy::pedantic")
+    seen.has("frontend/lint/clippy", "frontend/type_check", "frontend/borrowck")
+    seen.has_not("backend/optimize")
+    check("serial" in seen.roles, f"its working thread is known: {sorted(seen.roles)}")
+    seen.is_well_known()
+
+
 CPP = """#include <algorithm>
 #include <functional>
 #include <map>

@@ -65,6 +65,12 @@ static bool is_test_mode(const char *mode)
     return strcmp(mode, "test") == 0 || strcmp(mode, "check-test") == 0 || strcmp(mode, "bench") == 0;
 }
 
+/* Cargo calls a unit that clippy looks at a check. */
+static bool is_check_mode(const char *mode)
+{
+    return same_text(mode, "check") || same_text(mode, "clippy");
+}
+
 /* Program or library: what the command line says of the crate's type, else of the file. */
 static bool same_kind(const struct cargo_unit *cargo, const struct unit *unit)
 {
@@ -99,8 +105,7 @@ static bool same_compilation(const struct cargo_unit *cargo, const struct unit *
         return same_text(unit->package, cargo->package);
     if (is_test_mode(cargo->mode) != same_text(unit->mode, "test"))
         return false;
-    if (same_text(unit->mode, "check") != (strcmp(cargo->mode, "check") == 0) &&
-        !is_test_mode(cargo->mode))
+    if (is_check_mode(unit->mode) != (strcmp(cargo->mode, "check") == 0) && !is_test_mode(cargo->mode))
         return false;
     /* The page does not name a library that is called otherwise than its package. */
     bool is_named = same_crate(cargo->target ? cargo->target : cargo->package, unit->crate) ||

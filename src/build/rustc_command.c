@@ -159,7 +159,9 @@ static int rustc_argument(void *ctx, int field, const char *value)
     struct unit *unit = reader->unit;
     switch (field) {
     case 0:
-        return unit->source ? LAM_OK : set_text(reader, &unit->source, value);
+        /* A file of arguments that is gone stands for the source only where nothing else does. */
+        return unit->source && unit->source[0] != '@' ? LAM_OK
+                                                      : set_text(reader, &unit->source, value);
     case RUSTC_CRATE_NAME:
         return set_text(reader, &unit->crate, value);
     case RUSTC_CRATE_TYPE:
@@ -208,13 +210,19 @@ static bool list_has(const char *list, const char *word)
     return false;
 }
 
+/* An example of a documentation, which rustdoc hands over on standard input. */
+static bool is_doctest(const struct unit *unit)
+{
+    return strcmp(unit->source, "-") == 0 && unit->output && strstr(unit->output, "/rustdoctest");
+}
+
 static const char *rustc_mode(const struct rustc_reader *reader)
 {
     const struct unit *unit = reader->unit;
     if (unit->kind == UNIT_RUSTDOC)
         return reader->is_test ? "doctest" : "doc";
     if (strcmp(unit->source, "-") == 0)
-        return "probe";
+        return is_doctest(unit) ? "doctest" : "probe";
     if (unit->crate && strncmp(unit->crate, "build_script_", 13) == 0)
         return "build-script";
     if (reader->is_test)
@@ -222,13 +230,17 @@ static const char *rustc_mode(const struct rustc_reader *reader)
     bool links = !reader->emit || list_has(reader->emit, "link") || list_has(reader->emit, "obj") ||
                  list_has(reader->emit, "asm") || list_has(reader->emit, "llvm-ir") ||
                  list_has(reader->emit, "llvm-bc");
-    return links ? "build" : "check";
+    if (links)
+        return "build";
+    return unit->program && strcmp(path_name(unit->program), "clippy-driver") == 0 ? "clippy"
+                                                                                   : "check";
 }
 
 /* The crate's name as rustc makes it from the file's. */
 static int default_crate_name(struct rustc_reader *reader)
 {
-    const char *name = path_name(reader->unit->source);
+    const char *name =
+        path_name(is_doctest(reader->unit) ? reader->unit->output : reader->unit->source);
     const char *dot = strchr(name, '.');
     char *crate = arena_strndup(reader->arena, name, dot ? (size_t)(dot - name) : strlen(name));
     if (!crate)

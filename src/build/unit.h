@@ -35,7 +35,7 @@ struct unit {
     const char *package;    /* from the source's or the program's path */
     const char *version;    /* from the path, of crates out of a registry */
     const char *crate_type; /* "lib", "proc-macro", "bin", …; several with commas */
-    const char *mode;     /* "build", "check", "test", "build-script", "preprocess", "probe", … */
+    const char *mode; /* "build", "check", "clippy", "test", "build-script", "preprocess", "probe", … */
     const char *language; /* "rust", "c", "c++", "objective-c", "fortran", "asm" */
     const char *edition;
     const char *target;    /* triple, when one was given */

@@ -104,6 +104,10 @@ static void reads_rustc(void **unused)
          "tool (check)", "tool", "workspace", "-", "bin", "check", "2021", "-", "-", "-"},
         {"rustc - --crate-name probe1 --crate-type=lib --out-dir /t --emit=llvm-ir",
          "probe1 (probe)", "probe1", "-", "-", "lib", "probe", "-", "-", "-", "-"},
+        /* an example of a documentation: rustdoc's file of arguments is gone by then */
+        {"rustc @/tmp/rustdoctestAbCdEf/rustdoc-cfgs --edition 2021 --crate-type=bin -o "
+         "/tmp/rustdoctestGhIjKl/rust_out -",
+         "rust_out (doctest)", "rust_out", "-", "-", "bin", "doctest", "2021", "-", "-", "-"},
         {"rustc -O -g hello-world.rs -o out", "hello_world", "hello_world", "workspace", "-", "-",
          "build", "-", "3", "-", "-"},
         {"rustc --crate-name a --crate-type rlib --crate-type cdylib "
@@ -172,6 +176,34 @@ static void a_cache_is_asked_for_a_unit(void **unused)
         bool is_cache = strcmp(rows[i].program, RUSTC) != 0 && rows[i].is_unit;
         if (found != rows[i].is_unit || unit.is_cache != is_cache)
             fail_msg("%s: %d", rows[i].line, found);
+    }
+    arena_free(&arena);
+}
+
+static void tells_clippy_from_a_check(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *exe, *line, *title;
+    } rows[] = {
+        {"/r/bin/clippy-driver", "clippy-driver /r/bin/rustc --crate-name a src/lib.rs --crate-type lib --emit=dep-info,metadata",
+         "a (clippy)"},
+        {"/r/bin/clippy-driver",
+         "clippy-driver rustc --crate-name a src/main.rs --crate-type bin --emit=dep-info,link",
+         "a (bin)"},
+        {RUSTC, "rustc --crate-name a src/lib.rs --crate-type lib --emit=dep-info,metadata",
+         "a (check)"},
+        {"/r/bin/rustdoc", "rustdoc --crate-name a src/lib.rs --crate-type lib -o doc", "a (doc)"},
+        {"/r/bin/rustdoc", "rustdoc --crate-name a --test src/lib.rs --crate-type lib", "a (doctest)"},
+    };
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct unit unit;
+        struct strbuf title = {0};
+        assert_int_equal(read_unit(&arena, rows[i].exe, "/w", rows[i].line, &unit), 1);
+        unit_title(&unit, &title);
+        check(rows[i].line, "title", strbuf_text(&title), rows[i].title);
+        strbuf_free(&title);
     }
     arena_free(&arena);
 }
@@ -354,6 +386,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_rustc),
         cmocka_unit_test(a_cache_is_asked_for_a_unit),
+        cmocka_unit_test(tells_clippy_from_a_check),
         cmocka_unit_test(leaves_alone_what_is_no_unit),
         cmocka_unit_test(reads_c_compilers_and_tools),
         cmocka_unit_test(build_scripts_of_packages_stay_apart),

@@ -26,6 +26,11 @@ struct toolchain {
     size_t symbols;
 };
 
+/* Drivers beside rustc, each with markers of its own; a toolchain may lack them. */
+static const char *const drivers[] = {"rustdoc", "clippy-driver"};
+enum { DRIVERS = sizeof drivers / sizeof drivers[0] };
+static bool has_driver[DRIVERS]; /* in one of the toolchains */
+
 static struct toolchain toolchains[MAX_TOOLCHAINS];
 static size_t toolchain_count;
 static struct marker_set set;
@@ -37,7 +42,8 @@ static bool is_checked(const struct marker *marker)
     bool is_frame_rule = marker->rule != MARKER_MODULE && marker->rule != MARKER_ROLE &&
                          marker->rule != MARKER_THREAD;
     return is_frame_rule && marker->segment != SEGMENT_NONE &&
-           (strcmp(file, "rustc.markers") == 0 || strcmp(file, "llvm.markers") == 0);
+           (strcmp(file, "rustc.markers") == 0 || strcmp(file, "llvm.markers") == 0 ||
+            strcmp(file, "rustdoc.markers") == 0);
 }
 
 static void found(void *ctx, uint32_t marker)
@@ -82,6 +88,25 @@ static void match_library(struct toolchain *toolchain, const char *path)
     }
     symbol_table_free(&table);
     elf_file_close(&file);
+}
+
+static void match_drivers(struct toolchain *toolchain)
+{
+    for (size_t i = 0; i < DRIVERS; i++) {
+        char path[1000];
+        snprintf(path, sizeof path, "%s/../bin/%s", toolchain->path, drivers[i]);
+        if (!path_exists(path))
+            continue;
+        has_driver[i] = true;
+        match_library(toolchain, path);
+    }
+}
+
+/* Without a toolchain that has both, nothing can be said of their markers. */
+static bool is_judged(const struct marker *marker)
+{
+    bool is_of_driver = strcmp(set.files.items[marker->file], "rustdoc.markers") == 0;
+    return is_checked(marker) && (!is_of_driver || (has_driver[0] && has_driver[1]));
 }
 
 static void match_toolchain(struct toolchain *toolchain)
@@ -172,6 +197,7 @@ static void compiler_markers_match_the_installed_compilers(void **unused)
     }
     for (size_t i = 0; i < toolchain_count; i++) {
         match_toolchain(&toolchains[i]);
+        match_drivers(&toolchains[i]);
         print_message("%s: %zu functions\n", toolchains[i].path, toolchains[i].symbols);
     }
     size_t dead = 0;
@@ -180,7 +206,7 @@ static void compiler_markers_match_the_installed_compilers(void **unused)
         size_t in = 0;
         for (size_t t = 0; t < toolchain_count; t++)
             in += toolchains[t].matched[i];
-        if (!is_checked(marker) || in == toolchain_count)
+        if (!is_judged(marker) || in == toolchain_count)
             continue;
         print_message("%s:%u: %s matches in %zu of %zu toolchains\n", set.files.items[marker->file],
                       marker->line, marker->pattern, in, toolchain_count);
