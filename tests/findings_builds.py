@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from phases_builds import BUILD_SCRIPT, MACRO, RUST_HEAD, RUST_MODULE, need, write_package  # noqa: E402
-from record_lib import LAMELLA, check, equal, main, record  # noqa: E402
+from record_lib import LAMELLA, Skip, check, equal, main, record  # noqa: E402
 
 OF_BUILDS = {"gating_unit", "one_codegen_unit", "link_time", "debug_info", "macro_time", "build_script", "duplicate_versions",
              "memory_limit", "memory_peak"}
@@ -153,6 +153,54 @@ def test_a_c_build():
         check(("link app", f"assemble {name}.o") in edges, f"the link needs {name}.o, in {edges}")
         check((f"assemble {name}.o", f"{name}.c") in edges, f"{name}.o needs its compilation, in {edges}")
     equal(seen["critical_path"][-1]["unit"], "link app", "the chain's end")
+
+
+SLOW_LINKER = """#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    int status = 1;
+    (void)argc;
+    usleep(1300000);
+    if (fork() == 0) {
+        execv("/usr/bin/ld", argv);
+        _exit(127);
+    }
+    wait(&status);
+    return WEXITSTATUS(status);
+}
+"""
+# A machine that two compilers fill: each waits for a header that comes when the launcher has looked at them (every two seconds at the rarest).
+SMALL_MACHINE = """mount --bind meminfo /proc/meminfo || exit 77
+mkfifo a.pipe b.pipe
+(exec 3>a.pipe 4>b.pipe; sleep 2.5; echo >&3; echo >&4) &
+exec "$LAMELLA" record -q -o small.lamella -- make -s -j2
+"""
+
+
+def test_a_slow_linker_and_a_small_machine():
+    need("cc", "make", "unshare")
+    os.mkdir("slow")
+    with open("ld.c", "w", encoding="utf-8") as file:
+        file.write(SLOW_LINKER)
+    subprocess.run(["cc", "-o", "slow/ld", "ld.c"], check=True)
+    for name in "ab":
+        with open(f"{name}.c", "w", encoding="utf-8") as file:
+            file.write("".join(f"int {name}{i}(int x) {{ return x * {i} + 1; }}\n" for i in range(200)) + f'#include "{name}.pipe"\n')
+            file.write("int main(void) { return 0; }\n" if name == "a" else "")
+    with open("Makefile", "w", encoding="utf-8") as file:
+        file.write(f"app: a.o b.o\n\tcc -B{os.path.abspath('slow')} -o $@ a.o b.o\n%.o: %.c\n\tcc -c -o $@ $<\n")
+    with open("meminfo", "w", encoding="utf-8") as file:
+        file.write("MemTotal: 30000 kB\nMemFree: 1000 kB\nMemAvailable: 1000 kB\n")
+    done = subprocess.run(["unshare", "-m", "sh", "-c", SMALL_MACHINE], capture_output=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
+    if done.returncode == 77 or b"unshare failed" in done.stderr:
+        raise Skip("mounts are not permitted here")
+    equal(done.returncode, 0, done.stderr.decode())
+    found = finds(report(recording="small.lamella"), "link_time", "memory_limit", "memory_peak")
+    equal(found["link_time"]["unit"], "link app", "the linker")
+    check("in 1 link," in found["link_time"]["text"] and "by ld" in found["link_time"]["text"], found["link_time"]["text"])
+    check("2 units at once" in found["memory_limit"]["text"] and "-j1" in found["memory_limit"]["text"], found["memory_limit"]["text"])
+    check(found["memory_peak"]["unit"] in ("a.c", "b.c"), found["memory_peak"]["text"])
 
 
 if __name__ == "__main__":

@@ -229,6 +229,7 @@ def test_damage():
     lines = '{"run_id":"r","timestamp":"%s","reason":"build-started","profile":"dev"}\n{"run_id":"r","reason":"unit-' % (
         time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
     damaged(lambda d: write(f"{d}/cargo-log.jsonl", lines), "line 2")
+    damaged(lambda d: write(f"{d}/cargo-messages.jsonl", '{"reason":"build-finished","success":true}\n{"reason":"compiler-artifact","pack'), "line 2")
 
 
 def test_places_and_profiles():
@@ -245,12 +246,16 @@ def test_places_and_profiles():
     seen = report("a.lamella")
     equal((seen["cargo"]["profile"], seen["cargo"]["jobs"], seen["cargo"]["unseen"]), ("quick", 1, []), "profile and jobs")
     check(all(u["status"] == "new" and u["unblocked"] is not None for u in rustc_units(seen)), "wrapped units are joined")
-    # More jobs than cores; --target-dir; other settings of a crate that was built before.
-    write("ws/.cargo/config.toml", '[build]\nrustflags = ["-Cdebuginfo=1"]\n')
+    # More jobs than cores; --target-dir; build.target; other settings of a crate that was built before.
+    write("ws/.cargo/config.toml", f'[build]\ntarget = "{host}"\nrustflags = ["-Cdebuginfo=1"]\n')
     jobs = str((os.cpu_count() or 1) + 2)
     build("check", "-p", "core-lib", "--target-dir", os.path.abspath("t"), "--profile", "quick", "-j", jobs, out="b.lamella",
           options=("--rate", "0"))
-    equal(report("b.lamella")["cargo"]["jobs"], int(jobs), "jobs")
+    seen = report("b.lamella")
+    equal((seen["cargo"]["jobs"], seen["cargo"]["unseen"]), (int(jobs), []), "jobs")
+    equal({(u["crate"], u["target"], u["reason"]) for u in rustc_units(seen)},
+          {("util", host, "RUSTFLAGS changed"), ("core_lib", host, "its features changed")}, "why, for that target")
+    check(all(u["unblocked"] is not None for u in rustc_units(seen)), "its units are joined")
 
 
 def test_failed_and_interrupted():

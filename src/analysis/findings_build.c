@@ -148,6 +148,18 @@ static bool is_fast_linker(const char *name)
     return strstr(name, "lld") || strstr(name, "mold") || strcmp(name, "wild") == 0;
 }
 
+/* Linkers start linkers: the time of the outer one is that of both. */
+static bool is_inside_link(const struct report *report, uint32_t unit)
+{
+    uint32_t process = report->processes.items[report->units.items[unit].process].parent;
+    for (; process != REPORT_NO_UNIT; process = report->processes.items[process].parent) {
+        uint32_t outer = report->processes.items[process].unit;
+        if (outer != REPORT_NO_UNIT)
+            return report->units.items[outer].info.kind == UNIT_LINK;
+    }
+    return false;
+}
+
 int find_link_time(struct draft *draft)
 {
     struct report *report = draft->report;
@@ -156,7 +168,7 @@ int find_link_time(struct draft *draft)
     for (uint32_t i = 0; i < report->units.count; i++) {
         const struct build_node *node = &report->graph.nodes.items[i];
         double wall_s = seconds(node->end_ns - node->start_ns);
-        if (report->units.items[i].info.kind != UNIT_LINK)
+        if (report->units.items[i].info.kind != UNIT_LINK || is_inside_link(report, i))
             continue;
         sum_s += wall_s;
         count++;
