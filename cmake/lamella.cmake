@@ -33,7 +33,7 @@ lamella_dir(analysis NEEDS base reader symbols profile input phase build)
 lamella_dir(output NEEDS base reader symbols profile input phase build analysis)
 lamella_dir(store NEEDS base reader symbols profile input phase build analysis)
 lamella_dir(census NEEDS base reader symbols profile input phase build analysis store)
-lamella_dir(cli NEEDS base reader symbols profile input phase build analysis output session store census LIBS microhttpd)
+lamella_dir(cli NEEDS base reader symbols profile input phase build analysis output session store census LIBS microhttpd_header)
 
 # What the shared object that is preloaded consists of.
 set(LAMELLA_AGENT_DIRS core stream unwind agent)
@@ -55,19 +55,22 @@ endif()
 
 # The external libraries become lam_ext_NAME.
 function(lamella_find_packages)
-  foreach(name elf dw zstd zlib iberty microhttpd cmocka)
+  foreach(name elf dw zstd zlib iberty microhttpd_header cmocka)
     add_library(lam_ext_${name} INTERFACE)
   endforeach()
   if(LAMELLA_DIRS)
     return()
   endif()
   find_package(PkgConfig REQUIRED)
-  set(modules elf libelf dw libdw zstd libzstd zlib zlib microhttpd libmicrohttpd cmocka cmocka)
+  set(modules elf libelf dw libdw zstd libzstd zlib zlib cmocka cmocka)
   while(modules)
     list(POP_FRONT modules name module)
     pkg_check_modules(${name} REQUIRED IMPORTED_TARGET ${module})
     target_link_libraries(lam_ext_${name} INTERFACE PkgConfig::${name})
   endwhile()
+  # Loaded when it is needed (cli/http_library.h), so never linked.
+  pkg_check_modules(microhttpd REQUIRED libmicrohttpd)
+  target_include_directories(lam_ext_microhttpd_header SYSTEM INTERFACE ${microhttpd_INCLUDE_DIRS})
   # Debian's libiberty-dev has neither a .pc file nor a shared library.
   find_library(LAMELLA_IBERTY NAMES libiberty.a REQUIRED)
   find_path(LAMELLA_IBERTY_INCLUDE libiberty/demangle.h REQUIRED)

@@ -1,7 +1,7 @@
-/* Any bytes as events, walked in both orders; what is told must add up. */
+/* Any bytes as events, walked in both orders and into sums, by one and by many; all must agree. */
 #include <stddef.h>
 
-#include "input/profdata_walk.h"
+#include "input/profdata_tally_test.h"
 #include "profdata_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -40,7 +40,7 @@ static void walk(struct profdata_file *file, enum profile_order order, struct su
     struct interval_paths paths = {.count = 0};
     sink.wants = (struct profile_wants){.order = order, .args = true, .paths = true};
     if (profdata_strings_open(&strings, file, &labels.names, NULL) < 0 ||
-        profdata_look(file, NULL, &threads) < 0 || profdata_sort(file, &threads, &sorted) < 0)
+        profdata_look(file, NULL, &threads, NULL) < 0 || profdata_sort(file, &threads, &sorted) < 0)
         __builtin_trap();
     struct profdata_walk walk = {.sink = &sink,
                                  .file = file,
@@ -80,6 +80,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     walk(&file, PROFILE_ORDER_ANY, &any);
     walk(&file, PROFILE_ORDER_START, &start);
     if (any.intervals != start.intervals || any.instants != start.instants)
+        __builtin_trap();
+    static struct pool *pool;
+    static const uint64_t sizes[] = {1, 3};
+    if ((!pool && pool_open(&pool, 2, NULL) < 0) || tally_check(&file, pool, sizes, 2) < 0)
         __builtin_trap();
     profdata_close(&file);
     strbuf_free(&bytes);

@@ -200,6 +200,12 @@ def real_profile(where):
     check("a real self-profile is reported", code == 0 and b"typeck" in out, err)
     code, out, err, _ = lamella("report", profiles)
     check("so is its directory, by crate", code == 0 and b"typeck" in out, err)
+    reports = set()
+    for threads in "1", "2", "5":
+        os.environ["LAMELLA_THREADS"] = threads
+        reports.add(lamella("report", "--format", "json", path)[1])
+    del os.environ["LAMELLA_THREADS"]
+    check("any number of threads reports the same", len(reports) == 1 and b"typeck" in reports.pop())
     back = os.path.join(where, "back.mm_profdata")
     code, _, err, _ = lamella("export", "--to", "mm_profdata", "-o", back, path)
     check("it is written again", code == 0, err)

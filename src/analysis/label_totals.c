@@ -381,6 +381,15 @@ static int on_fold(void *ctx, const struct profile_fold *fold)
     return state->options.by_path ? label_paths_fold(&state->labels.paths, fold) : LAM_OK;
 }
 
+static void take_values(struct label_slot *slot, uint64_t values, uint64_t sum, uint64_t min,
+                        uint64_t max)
+{
+    slot->values += values;
+    slot->sum += sum;
+    slot->min_value = min < slot->min_value ? min : slot->min_value;
+    slot->max_value = max > slot->max_value ? max : slot->max_value;
+}
+
 static int on_instant(void *ctx, const struct profile_instant *instant)
 {
     struct labels_state *state = ctx;
@@ -391,12 +400,56 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
     if (!slot)
         return no_slot(state, instant->label);
     slot->marks++;
-    if (instant->has_value) {
-        slot->values++;
-        slot->sum += instant->value;
-        slot->min_value = instant->value < slot->min_value ? instant->value : slot->min_value;
-        slot->max_value = instant->value > slot->max_value ? instant->value : slot->max_value;
-    }
+    if (instant->has_value)
+        take_values(slot, 1, instant->value, instant->value, instant->value);
+    return LAM_OK;
+}
+
+/* What would have come one by one. */
+static int on_sum(void *ctx, const struct profile_sum *sum)
+{
+    struct labels_state *state = ctx;
+    int rc = enter_process(state, sum->process);
+    if (rc != LAM_OK)
+        return rc < 0 ? rc : LAM_OK;
+    if (sum->intervals + sum->instants == 0)
+        return LAM_OK;
+    struct label_slot *slot = find_slot(state, sum->label);
+    if (!slot)
+        return no_slot(state, sum->label);
+    slot->marks += sum->instants;
+    if (sum->values)
+        take_values(slot, sum->values, sum->value_sum, sum->value_min, sum->value_max);
+    if (sum->intervals == 0)
+        return LAM_OK;
+    slot->events += sum->intervals;
+    slot->count += sum->intervals;
+    slot->self_ns += sum->self_ns;
+    slot->active_ns += sum->time_ns;
+    slot->time_ns += sum->time_ns;
+    slot->wall_ns += sum->wall_ns;
+    slot->min_ns = sum->min_ns < slot->min_ns ? sum->min_ns : slot->min_ns;
+    slot->max_ns = sum->max_ns > slot->max_ns ? sum->max_ns : slot->max_ns;
+    return duration_histogram_merge(&slot->histogram, sum->durations);
+}
+
+static int on_thread_sum(void *ctx, const struct profile_thread_sum *sum)
+{
+    struct labels_state *state = ctx;
+    int rc = enter_process(state, sum->process);
+    if (rc != LAM_OK)
+        return rc < 0 ? rc : LAM_OK;
+    if (sum->thread == 0 || sum->thread >= state->threads.count)
+        return LAM_E_INVAL;
+    struct label_thread *thread = &state->threads.items[sum->thread];
+    bool is_first = thread->events == 0;
+    thread->start_ns =
+        is_first || sum->start_ns < thread->start_ns ? sum->start_ns : thread->start_ns;
+    thread->end_ns = is_first || sum->end_ns > thread->end_ns ? sum->end_ns : thread->end_ns;
+    thread->events += sum->intervals;
+    thread->self_ns += sum->self_ns;
+    state->labels.backward += sum->backward;
+    state->labels.overlapping += sum->overlapping;
     return LAM_OK;
 }
 
@@ -439,13 +492,17 @@ struct profile_sink labels_sink(struct labels *labels)
         .interval = on_interval,
         .instant = on_instant,
         .fold = on_fold,
+        .sum = on_sum,
+        .thread_sum = on_thread_sum,
         .process_end = on_process_end,
         .session_end = on_session_end,
     };
     struct labels_state *state = labels_state(labels);
-    return (struct profile_sink){.ctx = state,
-                                 .ops = &ops,
-                                 .wants = {.order = PROFILE_ORDER_ANY,
-                                           .args = state->options.by_argument,
-                                           .paths = state->options.by_path}};
+    return (struct profile_sink){
+        .ctx = state,
+        .ops = &ops,
+        .wants = {.order = PROFILE_ORDER_ANY,
+                  .args = state->options.by_argument,
+                  .paths = state->options.by_path,
+                  .sums = !state->options.by_argument && !state->options.by_path}};
 }

@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-#include "analysis/duration_histogram.h"
 #include "analysis/event_feed_test.h"
 #include "analysis/sink_tee.h"
 #include "base/memory.h"
+#include "profile/duration_histogram.h"
 
 static struct labels *labels;
 static struct event_feed feed;
@@ -372,22 +372,34 @@ static void refused(void **state)
     assert_int_equal(row("k", "l")->wall_ns, 0);
 }
 
+static uint64_t quantile(const struct duration_histogram *histogram, double share)
+{
+    uint64_t found;
+    duration_histogram_quantiles(histogram, &share, &found, 1);
+    return found;
+}
+
 static void quantiles(void **state)
 {
     (void)state;
     struct duration_histogram histogram = {0};
-    assert_int_equal(duration_histogram_quantile(&histogram, 0.5), 0);
+    assert_int_equal(quantile(&histogram, 0.5), 0);
     for (uint64_t i = 1; i <= 100000; i++)
         assert_int_equal(duration_histogram_add(&histogram, i * 1000, 1), LAM_OK);
     for (unsigned percent = 1; percent <= 100; percent++) {
-        double found = (double)duration_histogram_quantile(&histogram, percent / 100.0);
+        double found = (double)quantile(&histogram, percent / 100.0);
         if (fabs(found / (percent * 1e6) - 1) > 0.035)
             fail_msg("%u%%: %f", percent, found);
     }
     assert_int_equal(duration_histogram_add(&histogram, 0, 1), LAM_OK);
     assert_int_equal(duration_histogram_add(&histogram, UINT64_MAX, 1), LAM_OK);
-    assert_int_equal(duration_histogram_quantile(&histogram, 0), 0);
-    assert_true(duration_histogram_quantile(&histogram, 1) > UINT64_MAX / 16 * 15);
+    assert_int_equal(quantile(&histogram, 0), 0);
+    assert_true(quantile(&histogram, 1) > UINT64_MAX / 16 * 15);
+    static const double shares[] = {0, 0.5, 0.5, 1};
+    uint64_t together[4];
+    duration_histogram_quantiles(&histogram, shares, together, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(together[i], quantile(&histogram, shares[i]));
     /* Every bucket begins where the one before it ends. */
     for (uint64_t ns = 1; ns; ns <<= 1)
         for (uint64_t at = ns - 1; at <= ns + 1 && ns < UINT64_C(1) << 62; at++)

@@ -145,17 +145,42 @@ static void fill_percentiles(struct label_row *row, const struct duration_histog
         row->min_ns = row->max_ns = 0;
         return;
     }
-    row->p50_ns = clamp(duration_histogram_quantile(histogram, 0.50), row->min_ns, row->max_ns);
-    row->p90_ns = clamp(duration_histogram_quantile(histogram, 0.90), row->min_ns, row->max_ns);
-    row->p99_ns = clamp(duration_histogram_quantile(histogram, 0.99), row->min_ns, row->max_ns);
+    static const double shares[] = {0.50, 0.90, 0.99};
+    uint64_t quantiles[3];
+    duration_histogram_quantiles(histogram, shares, quantiles, 3);
+    row->p50_ns = clamp(quantiles[0], row->min_ns, row->max_ns);
+    row->p90_ns = clamp(quantiles[1], row->min_ns, row->max_ns);
+    row->p99_ns = clamp(quantiles[2], row->min_ns, row->max_ns);
 }
 
-static void note_top(struct label_process *process, const struct label_row *row)
+/* Texts decide where times are equal: equal inputs give equal reports. */
+static int compare_texts(const struct labels *labels, uint32_t left, uint32_t right)
+{
+    size_t left_size, right_size;
+    const char *a = labels_text(labels, left, &left_size),
+               *b = labels_text(labels, right, &right_size);
+    int order = memcmp(a, b, left_size < right_size ? left_size : right_size);
+    return order ? order : left_size < right_size ? -1 : left_size > right_size;
+}
+
+static int compare_names(const struct labels *labels, uint32_t left, uint32_t right)
+{
+    const struct label_name *a = &labels->names.items[left], *b = &labels->names.items[right];
+    int order = compare_texts(labels, a->label, b->label);
+    return order ? order : compare_texts(labels, a->kind, b->kind);
+}
+
+static void note_top(const struct labels *labels, struct label_process *process,
+                     const struct label_row *row)
 {
     uint32_t name = row->name;
     uint64_t self = row->self_ns;
     for (size_t i = 0; i < LABEL_TOP_COUNT; i++) {
-        if (process->top[i] != LABELS_ALL && self <= process->top_ns[i])
+        bool is_behind =
+            process->top[i] != LABELS_ALL &&
+            (self < process->top_ns[i] ||
+             (self == process->top_ns[i] && compare_names(labels, process->top[i], name) < 0));
+        if (is_behind)
             continue;
         uint32_t old_name = process->top[i];
         uint64_t old_self = process->top_ns[i];
@@ -199,7 +224,7 @@ static int add_process_row(struct labels_state *state, uint32_t index, struct pr
     /* Where a compiler counted its hits it may have stored single ones as well: they are the same. */
     row->cache_hits = source->has_hit_counts ? source->hit_counts : source->hit_marks;
     process->self_ns += row->self_ns;
-    note_top(process, row);
+    note_top(&state->labels, process, row);
     int rc = add_to_total(&state->totals.items[row->name], row, source->own);
     if (rc < 0 || !state->options.by_unit)
         return rc;
@@ -237,23 +262,6 @@ int labels_flush(struct labels_state *state, struct open_process *open)
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
-
-/* Texts decide where times are equal: equal inputs give equal reports. */
-static int compare_texts(const struct labels *labels, uint32_t left, uint32_t right)
-{
-    size_t left_size, right_size;
-    const char *a = labels_text(labels, left, &left_size),
-               *b = labels_text(labels, right, &right_size);
-    int order = memcmp(a, b, left_size < right_size ? left_size : right_size);
-    return order ? order : left_size < right_size ? -1 : left_size > right_size;
-}
-
-static int compare_names(const struct labels *labels, uint32_t left, uint32_t right)
-{
-    const struct label_name *a = &labels->names.items[left], *b = &labels->names.items[right];
-    int order = compare_texts(labels, a->label, b->label);
-    return order ? order : compare_texts(labels, a->kind, b->kind);
-}
 
 static int compare_rows(const void *a, const void *b, void *labels)
 {

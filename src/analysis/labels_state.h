@@ -2,9 +2,9 @@
 #ifndef LAMELLA_ANALYSIS_LABELS_STATE_H
 #define LAMELLA_ANALYSIS_LABELS_STATE_H
 
-#include "analysis/duration_histogram.h"
 #include "analysis/label_totals.h"
 #include "base/map.h"
+#include "profile/duration_histogram.h"
 
 /* What an event of a kind is to the row of its label. */
 enum label_part {

@@ -22,6 +22,8 @@
     X(interval, profile_interval)       \
     X(instant, profile_instant)         \
     X(fold, profile_fold)               \
+    X(sum, profile_sum)                 \
+    X(thread_sum, profile_thread_sum)   \
     X(thread_end, profile_thread_end)   \
     X(notice, profile_notice)           \
     X(process_end, profile_process_end) \
@@ -57,6 +59,12 @@ static bool tee_knows_args(void *ctx, uint32_t process, uint64_t args_id)
     return is_content(&tee->first, process, args_id) && is_content(&tee->second, process, args_id);
 }
 
+/* Whether a sink does not miss the events where it gets their sums. */
+static bool is_content_with_sums(const struct profile_sink *sink)
+{
+    return sink->wants.sums || (!sink->ops->interval && !sink->ops->instant);
+}
+
 #define SET_CALL(name, type) \
     tee->ops.name = first->ops->name || second->ops->name ? tee_##name : NULL;
 
@@ -74,5 +82,6 @@ struct profile_sink sink_tee(struct sink_tee *tee, const struct profile_sink *fi
                   .args = first->wants.args || second->wants.args,
                   .paths = first->wants.paths || second->wants.paths,
                   .fold_paths = first->wants.fold_paths || second->wants.fold_paths,
-                  .sample_paths = first->wants.sample_paths || second->wants.sample_paths}};
+                  .sample_paths = first->wants.sample_paths || second->wants.sample_paths,
+                  .sums = is_content_with_sums(first) && is_content_with_sums(second)}};
 }

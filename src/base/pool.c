@@ -5,9 +5,14 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/units.h"
+
+/* What more of them read they would wait for: memory is no faster for it, and each needs some. */
+enum { THREADS_MAX = 32 };
 
 struct pool_worker {
     struct pool *pool;
@@ -21,7 +26,8 @@ struct pool {
     pthread_cond_t has_work; /* run_number has changed, or is_closing */
     pthread_cond_t is_done;  /* busy has become 0 */
     struct pool_worker *workers;
-    unsigned started; /* workers that have a thread */
+    unsigned wanted;  /* workers beside the caller */
+    unsigned started; /* those that have a thread: none before the first run that has work for it */
     unsigned busy;    /* workers that have not finished this run */
     uint64_t run_number;
     bool is_closing;
@@ -85,22 +91,29 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-static unsigned processors(void)
+/* LAMELLA_THREADS, else one a processor that we may use. */
+static unsigned default_threads(void)
 {
+    const char *asked = getenv("LAMELLA_THREADS");
+    uint64_t threads;
     cpu_set_t set;
+    if (asked && unit_parse_u64(asked, &threads) && threads > 0)
+        return threads < THREADS_MAX ? (unsigned)threads : THREADS_MAX;
     if (sched_getaffinity(0, sizeof set, &set) < 0)
         return 1;
     int count = CPU_COUNT(&set);
-    return count < 1 ? 1 : (unsigned)count;
+    return count < 1 ? 1 : count < THREADS_MAX ? (unsigned)count : THREADS_MAX;
 }
 
-/* Starts up to `count` threads with all signals blocked; fewer when the system refuses. */
-static void start_threads(struct pool *pool, unsigned count)
+/* Starts the threads, once, with all signals blocked; fewer when the system refuses. */
+static void start_threads(struct pool *pool)
 {
     sigset_t all, before;
+    if (pool->started == pool->wanted)
+        return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (; pool->started < count; pool->started++) {
+    for (; pool->started < pool->wanted; pool->started++) {
         struct pool_worker *worker = &pool->workers[pool->started];
         worker->pool = pool;
         worker->index = pool->started + 1;
@@ -108,12 +121,13 @@ static void start_threads(struct pool *pool, unsigned count)
             break;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pool->wanted = pool->started; /* a thread that came later would take part in a run that is over */
 }
 
 int pool_open(struct pool **out, unsigned threads, struct lam_error *err)
 {
     if (threads == 0)
-        threads = processors();
+        threads = default_threads();
     struct pool *pool = mem_zalloc(1, sizeof *pool);
     if (pool)
         pool->workers = mem_zalloc(threads, sizeof *pool->workers);
@@ -124,14 +138,14 @@ int pool_open(struct pool **out, unsigned threads, struct lam_error *err)
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->has_work, NULL);
     pthread_cond_init(&pool->is_done, NULL);
-    start_threads(pool, threads - 1);
+    pool->wanted = threads - 1;
     *out = pool;
     return LAM_OK;
 }
 
 unsigned pool_threads(const struct pool *pool)
 {
-    return pool ? pool->started + 1 : 1;
+    return pool ? pool->wanted + 1 : 1;
 }
 
 static int run_alone(size_t count, pool_fn fn, void *ctx)
@@ -146,7 +160,10 @@ static int run_alone(size_t count, pool_fn fn, void *ctx)
 
 int pool_run(struct pool *pool, size_t count, pool_fn fn, void *ctx)
 {
-    if (!pool || pool->started == 0 || count < 2)
+    if (!pool || pool->wanted == 0 || count < 2)
+        return run_alone(count, fn, ctx);
+    start_threads(pool);
+    if (pool->started == 0)
         return run_alone(count, fn, ctx);
     pthread_mutex_lock(&pool->lock);
     pool->fn = fn;

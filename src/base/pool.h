@@ -13,12 +13,13 @@ struct pool;
  * per-thread state. Returns LAM_OK or a negative code, which stops the loop. */
 typedef int (*pool_fn)(void *ctx, size_t item, unsigned worker);
 
-/* Opens a pool of `threads` workers, the caller of pool_run() among them; 0 is one a processor that
- * we may use. Threads block all signals. When the system refuses threads the pool has fewer, at
- * least the caller. */
+/* Opens a pool of `threads` workers, the caller of pool_run() among them; 0 is what the environment
+ * variable LAMELLA_THREADS says, or else one a processor that we may use, 32 at most. Threads start
+ * with the first run that has work for them, and block all signals. When the system refuses some the
+ * others do their work, at least the caller. */
 int pool_open(struct pool **pool, unsigned threads, struct lam_error *err);
 
-unsigned pool_threads(const struct pool *pool); /* 1 for NULL */
+unsigned pool_threads(const struct pool *pool); /* at most; 1 for NULL */
 
 /* Calls fn for items 0 … count - 1, each once, in any order, and returns when all have ended. pool
  * NULL runs them in order on this thread. After a failure items not yet begun are skipped, and the

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 struct run {
     unsigned char *seen;
@@ -73,11 +74,32 @@ static void lowest_failure(void **state)
     pool_close(NULL);
 }
 
+static void threads_by_environment(void **state)
+{
+    (void)state;
+    const struct {
+        const char *text;
+        unsigned threads; /* 0: as without */
+    } rows[] = {{"1", 1}, {"3", 3}, {"0", 0}, {"x", 0}, {"", 0}, {"-1", 0}, {"99999999999", 32}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pool *plain, *pool;
+        unsetenv("LAMELLA_THREADS");
+        assert_int_equal(pool_open(&plain, 0, NULL), LAM_OK);
+        setenv("LAMELLA_THREADS", rows[i].text, 1);
+        assert_int_equal(pool_open(&pool, 0, NULL), LAM_OK);
+        assert_int_equal(pool_threads(pool), rows[i].threads ? rows[i].threads : pool_threads(plain));
+        pool_close(&pool);
+        pool_close(&plain);
+    }
+    unsetenv("LAMELLA_THREADS");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_item_once),
         cmocka_unit_test(lowest_failure),
+        cmocka_unit_test(threads_by_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

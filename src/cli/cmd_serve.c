@@ -1,6 +1,5 @@
 /* lamella serve: pages of recordings, and of two of them compared, for a browser on this machine. */
 #include <arpa/inet.h>
-#include <microhttpd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/options.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/http_library.h"
 #include "cli/launcher_talk.h"
 #include "cli/page_build.h"
 #include "cli/serve_route.h"
@@ -26,6 +26,7 @@ struct serving {
     bool redacts;
     struct option_list markers;
     uint64_t port;
+    struct http_library http;
     struct MHD_Daemon *daemon;
 };
 
@@ -126,7 +127,8 @@ static unsigned make_body(struct serving *serving, const struct serve_answer *an
 }
 
 /* Pages bring the policy of their own script; the list runs none. No other site may frame, read or guess at any of it. */
-static void add_headers(struct MHD_Response *response, enum serve_what what, unsigned status)
+static void add_headers(const struct http_library *http, struct MHD_Response *response,
+                        enum serve_what what, unsigned status)
 {
     static const char *const headers[][2] = {
         {"Content-Type", "text/html; charset=utf-8"},
@@ -138,12 +140,13 @@ static void add_headers(struct MHD_Response *response, enum serve_what what, uns
         {"Cross-Origin-Opener-Policy", "same-origin"},
     };
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        MHD_add_response_header(response, headers[i][0], headers[i][1]);
+        http->MHD_add_response_header(response, headers[i][0], headers[i][1]);
     bool is_page = (what == SERVE_PAGE || what == SERVE_COMPARISON) && status == OK;
-    MHD_add_response_header(response, "Content-Security-Policy",
-                            is_page ? "frame-ancestors 'none'"
-                                    : "default-src 'none'; form-action 'self'; base-uri 'none'; "
-                                      "frame-ancestors 'none'");
+    http->MHD_add_response_header(response, "Content-Security-Policy",
+                                  is_page
+                                      ? "frame-ancestors 'none'"
+                                      : "default-src 'none'; form-action 'self'; base-uri 'none'; "
+                                        "frame-ancestors 'none'");
 }
 
 static enum MHD_Result answer_request(void *ctx, struct MHD_Connection *connection, const char *url,
@@ -155,22 +158,25 @@ static enum MHD_Result answer_request(void *ctx, struct MHD_Connection *connecti
     const struct serve_request request = {
         .method = method,
         .path = url,
-        .host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host"),
-        .fetch_site = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site"),
-        .before = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "before"),
-        .after = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "after"),
+        .host = serving->http.MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host"),
+        .fetch_site =
+            serving->http.MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site"),
+        .before =
+            serving->http.MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "before"),
+        .after =
+            serving->http.MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "after"),
     };
     struct serve_answer answer = serve_route(&serving->site, &request);
     struct strbuf body = {0};
     unsigned status = make_body(serving, &answer, &body);
-    struct MHD_Response *response = MHD_create_response_from_buffer(
+    struct MHD_Response *response = serving->http.MHD_create_response_from_buffer(
         body.length, (void *)(uintptr_t)strbuf_text(&body), MHD_RESPMEM_MUST_COPY);
     strbuf_free(&body);
     if (!response)
         return MHD_NO;
-    add_headers(response, answer.what, status);
-    enum MHD_Result result = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
+    add_headers(&serving->http, response, answer.what, status);
+    enum MHD_Result result = serving->http.MHD_queue_response(connection, status, response);
+    serving->http.MHD_destroy_response(response);
     return result;
 }
 
@@ -191,17 +197,16 @@ static int start(struct serving *serving, struct lam_error *err)
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)serving->port),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    serving->daemon =
-        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, (uint16_t)serving->port, NULL, NULL,
-                         answer_request, serving, MHD_OPTION_SOCK_ADDR, &address,
-                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-                         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
+    serving->daemon = serving->http.MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD, (uint16_t)serving->port, NULL, NULL, answer_request, serving,
+        MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
     if (!serving->daemon)
         return lam_error_set(
             err, LAM_E_IO, "serve: port %u of 127.0.0.1 cannot be had: --port takes another, 0 any",
             (unsigned)serving->port);
     const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(serving->daemon, MHD_DAEMON_INFO_BIND_PORT);
+        serving->http.MHD_get_daemon_info(serving->daemon, MHD_DAEMON_INFO_BIND_PORT);
     serving->site.port = info ? info->port : (uint16_t)serving->port;
     return LAM_OK;
 }
@@ -229,6 +234,8 @@ static int serve(struct serving *serving, struct lam_error *err)
     if (rc == LAM_OK)
         rc = make_token(serving->site.token, err);
     if (rc == LAM_OK)
+        rc = http_library_load(&serving->http, err);
+    if (rc == LAM_OK)
         rc = start(serving, err);
     if (rc < 0)
         return rc;
@@ -237,7 +244,7 @@ static int serve(struct serving *serving, struct lam_error *err)
     fflush(stdout);
     int got;
     sigwait(&ends, &got);
-    MHD_stop_daemon(serving->daemon);
+    serving->http.MHD_stop_daemon(serving->daemon);
     return LAM_OK;
 }
 

@@ -1,49 +1,27 @@
 /* From the end of a self-profile to its beginning: parents come before their children, who leave complete. */
+#include "input/profdata_backward.h"
+
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "input/profdata_walk.h"
 
-#define NO_PARENT UINT32_MAX
+#define NO_PARENT PROFDATA_NO_PARENT
 #define NOT_OPEN  UINT64_MAX
 
 enum {
-    AHEAD = 12
-}; /* events whose names are fetched before they are needed: a cache miss each otherwise */
-
-struct open_interval {
-    uint64_t start, end; /* in the file's time */
-    uint64_t children, children_time;
-    uint64_t id;       /* of its string, for arguments */
-    uint64_t was_open; /* what `open` said of its label before */
-    uint32_t label, path;
-    uint32_t parent; /* index in the stack, or NO_PARENT */
-    uint32_t flags;
+    AHEAD = 12, /* events whose names are fetched before they are needed: a cache miss each otherwise */
+    BLOCK = 256, /* events whose labels are found in one go */
 };
 
-/* What of a thread is under way at the time where the walk is. While nothing overlaps, each lies inside the one below. */
-struct lane {
-    LAM_ARRAY(struct open_interval) stack; /* by falling ends */
-    bool is_tangled;                       /* some overlap: any of them may hold what comes */
-    uint64_t last;                         /* time of the event that came last */
-};
-
-struct backward {
-    struct profdata_walk *walk;
-    struct lane *lanes; /* by thread index */
-    /* Label → lane << 32 | index in its stack, of the last one that was begun: a hint that tells at once, mostly, whether an
-     * ancestor has the label. */
-    LAM_ARRAY(uint64_t) open;
-};
-
-static uint64_t length_of(const struct open_interval *item)
+static uint64_t length_of(const struct profdata_open *item)
 {
     return item->end - item->start;
 }
 
 /* ---- labels among the ancestors ---- */
 
-static bool is_among_ancestors(const struct lane *lane, uint32_t parent, uint32_t label)
+static bool is_among_ancestors(const struct profdata_lane *lane, uint32_t parent, uint32_t label)
 {
     for (; parent != NO_PARENT; parent = lane->stack.items[parent].parent) {
         if (lane->stack.items[parent].label == label)
@@ -52,13 +30,9 @@ static bool is_among_ancestors(const struct lane *lane, uint32_t parent, uint32_
     return false;
 }
 
-static bool is_recursive(const struct backward *back, uint32_t lane_index, uint32_t parent,
-                         uint32_t label)
+static bool is_recursive(const struct profdata_lane *lane, uint32_t lane_index, uint64_t open,
+                         uint32_t parent, uint32_t label)
 {
-    const struct lane *lane = &back->lanes[lane_index];
-    uint64_t open = back->open.items[label];
-    if (open == NOT_OPEN || parent == NO_PARENT)
-        return false;
     uint32_t at = (uint32_t)open;
     if (!lane->is_tangled && open >> 32 == lane_index && at <= parent &&
         lane->stack.items[at].label == label)
@@ -66,12 +40,14 @@ static bool is_recursive(const struct backward *back, uint32_t lane_index, uint3
     return is_among_ancestors(lane, parent, label); /* it is open elsewhere, or the hint is old */
 }
 
-static int know_label(struct backward *back, uint32_t label)
+static int know_label(struct profdata_backward *back, uint32_t label)
 {
     size_t known = back->open.count;
     if (label < known)
         return LAM_OK;
-    int rc = array_resize(&back->open, (size_t)label_merge_last(back->walk->labels->ids) + 1);
+    size_t count =
+        back->sums ? back->sums->capacity : (size_t)label_merge_last(back->walk->labels->ids) + 1;
+    int rc = array_resize(&back->open, count);
     if (rc >= 0)
         memset(back->open.items + known, 0xff, (back->open.count - known) * sizeof *back->open.items);
     return rc;
@@ -79,7 +55,7 @@ static int know_label(struct backward *back, uint32_t label)
 
 /* ---- leaving ---- */
 
-static uint32_t depth_of(const struct lane *lane, uint32_t parent)
+static uint32_t depth_of(const struct profdata_lane *lane, uint32_t parent)
 {
     if (!lane->is_tangled)
         return parent == NO_PARENT ? 0 : parent + 1;
@@ -89,7 +65,14 @@ static uint32_t depth_of(const struct lane *lane, uint32_t parent)
     return depth;
 }
 
-static int tell(struct backward *back, uint32_t lane_index, const struct open_interval *item)
+static uint64_t self_of(const struct profdata_open *item)
+{
+    uint64_t length = length_of(item);
+    return length - (item->children_time < length ? item->children_time : length);
+}
+
+static int tell_sink(struct profdata_backward *back, uint32_t lane_index,
+                     const struct profdata_open *item)
 {
     struct profdata_walk *walk = back->walk;
     uint64_t length = length_of(item);
@@ -106,7 +89,7 @@ static int tell(struct backward *back, uint32_t lane_index, const struct open_in
         .start_ns = profdata_walk_time(walk, item->start),
         .end_ns = profdata_walk_time(walk, item->end),
         .active_ns = length,
-        .self_ns = length - (item->children_time < length ? item->children_time : length),
+        .self_ns = self_of(item),
         .children = item->children,
         .depth = depth_of(&back->lanes[lane_index], item->parent),
         .weight = 1,
@@ -119,25 +102,60 @@ static int tell(struct backward *back, uint32_t lane_index, const struct open_in
     return rc < 0 ? rc : walk->sink->ops->interval(walk->sink->ctx, &told);
 }
 
-static void close_label(struct backward *back, uint32_t lane_index, uint32_t index,
-                        const struct open_interval *item)
+/* One of a later chunk is told by that: what it holds here is added to what others found in it. */
+static int add_to_node(struct profdata_backward *back, const struct profdata_open *item)
+{
+    /* relaxed: sums, which are read when all walks have ended */
+    atomic_fetch_add_explicit(&back->skeleton->nodes.items[item->node - 1].children_time,
+                              item->children_time, memory_order_relaxed);
+    return LAM_OK;
+}
+
+static inline __attribute__((always_inline)) int add_to_sums(struct profdata_backward *back,
+                                                             uint32_t lane_index,
+                                                             const struct profdata_open *item)
+{
+    if (item->node && back->skeleton)
+        return add_to_node(back, item);
+    struct profdata_lane_sum *lane = &back->sums->lanes[lane_index];
+    uint64_t self = self_of(item);
+    lane->self += self;
+    if (item->flags & (PROFILE_INTERVAL_BACKWARD | PROFILE_INTERVAL_OVERLAPS)) {
+        lane->backward += (item->flags & PROFILE_INTERVAL_BACKWARD) != 0;
+        lane->overlapping += (item->flags & PROFILE_INTERVAL_OVERLAPS) != 0;
+    }
+    return profdata_sums_interval(back->sums, item->label, length_of(item), self,
+                                  (item->flags & PROFILE_INTERVAL_RECURSIVE) != 0);
+}
+
+static inline __attribute__((always_inline)) int tell(struct profdata_backward *back,
+                                                      uint32_t lane_index,
+                                                      const struct profdata_open *item,
+                                                      bool is_summing)
+{
+    return is_summing ? add_to_sums(back, lane_index, item) : tell_sink(back, lane_index, item);
+}
+
+static inline void close_label(struct profdata_backward *back, uint32_t lane_index, uint32_t index,
+                               const struct profdata_open *item)
 {
     uint64_t here = (uint64_t)lane_index << 32 | index;
     if (item->label < back->open.count && back->open.items[item->label] == here)
         back->open.items[item->label] = item->was_open;
 }
 
-static int finish_top(struct backward *back, uint32_t lane_index)
+static inline __attribute__((always_inline)) int finish_top(struct profdata_backward *back,
+                                                            uint32_t lane_index, bool is_summing)
 {
-    struct lane *lane = &back->lanes[lane_index];
-    const struct open_interval *item = &lane->stack.items[--lane->stack.count];
+    struct profdata_lane *lane = &back->lanes[lane_index];
+    const struct profdata_open *item = &lane->stack.items[--lane->stack.count];
     close_label(back, lane_index, (uint32_t)lane->stack.count, item);
-    return tell(back, lane_index, item);
+    return tell(back, lane_index, item, is_summing);
 }
 
 /* ---- overlaps ---- */
 
-static bool is_nested(const struct lane *lane)
+static bool is_nested(const struct profdata_lane *lane)
 {
     for (size_t i = 1; i < lane->stack.count; i++) {
         if (lane->stack.items[i].start < lane->stack.items[i - 1].start)
@@ -146,7 +164,7 @@ static bool is_nested(const struct lane *lane)
     return true;
 }
 
-static void remove_at(struct lane *lane, size_t index)
+static void remove_at(struct profdata_lane *lane, size_t index)
 {
     memmove(lane->stack.items + index, lane->stack.items + index + 1,
             (lane->stack.count - index - 1) * sizeof *lane->stack.items);
@@ -159,16 +177,16 @@ static void remove_at(struct lane *lane, size_t index)
 }
 
 /* Where some overlap, those that nothing earlier can lie in may be anywhere; children lie above their parents. */
-static int finish_tangled(struct backward *back, uint32_t lane_index, uint64_t until)
+static int finish_tangled(struct profdata_backward *back, uint32_t lane_index, uint64_t until)
 {
-    struct lane *lane = &back->lanes[lane_index];
+    struct profdata_lane *lane = &back->lanes[lane_index];
     int rc = LAM_OK;
     for (size_t i = lane->stack.count; rc >= 0 && i-- > 0;) {
-        struct open_interval item = lane->stack.items[i];
+        struct profdata_open item = lane->stack.items[i];
         if (item.start < until)
             continue;
         close_label(back, lane_index, (uint32_t)i, &item);
-        rc = tell(back, lane_index, &item);
+        rc = tell(back, lane_index, &item, back->sums != NULL);
         remove_at(lane, i);
     }
     /* Nested again, but perhaps with a parent that is not the next one below: those keep the lane tangled. */
@@ -180,9 +198,9 @@ static int finish_tangled(struct backward *back, uint32_t lane_index, uint64_t u
 }
 
 /* Takes an interval that begins inside [start, end] and ends after it from its parent. What lies in it stays its own. */
-static void mark_overlap(struct lane *lane, struct open_interval *item)
+static void mark_overlap(struct profdata_lane *lane, struct profdata_open *item)
 {
-    struct open_interval *parent =
+    struct profdata_open *parent =
         item->parent == NO_PARENT ? NULL : &lane->stack.items[item->parent];
     if (parent) {
         parent->children--;
@@ -193,11 +211,11 @@ static void mark_overlap(struct lane *lane, struct open_interval *item)
 }
 
 /* The shortest one that holds [start, end], and the marks on those that it cuts. */
-static uint32_t place_tangled(struct lane *lane, uint64_t start, uint64_t end)
+static uint32_t place_tangled(struct profdata_lane *lane, uint64_t start, uint64_t end)
 {
     uint32_t best = NO_PARENT;
     for (size_t i = 0; i < lane->stack.count; i++) {
-        struct open_interval *item = &lane->stack.items[i];
+        struct profdata_open *item = &lane->stack.items[i];
         bool is_inside = start < end ? item->start <= start && end <= item->end
                                      : item->start < start && end < item->end;
         if (is_inside) {
@@ -218,7 +236,7 @@ static uint32_t place_tangled(struct lane *lane, uint64_t start, uint64_t end)
 /* ---- coming in ---- */
 
 /* An empty interval holds nothing, and lies in nothing that it only touches. */
-static uint32_t parent_of_empty(struct lane *lane, uint64_t at)
+static uint32_t parent_of_empty(struct profdata_lane *lane, uint64_t at)
 {
     if (lane->is_tangled)
         return place_tangled(lane, at, at);
@@ -228,7 +246,7 @@ static uint32_t parent_of_empty(struct lane *lane, uint64_t at)
     return index ? (uint32_t)index - 1 : NO_PARENT;
 }
 
-static inline uint32_t parent_of(struct lane *lane, uint64_t start, uint64_t end)
+static inline uint32_t parent_of(struct profdata_lane *lane, uint64_t start, uint64_t end)
 {
     size_t count = lane->stack.count;
     if (!lane->is_tangled && (count == 0 || lane->stack.items[count - 1].start <= start))
@@ -236,74 +254,99 @@ static inline uint32_t parent_of(struct lane *lane, uint64_t start, uint64_t end
     return place_tangled(lane, start, end);
 }
 
-static int path_under(struct backward *back, const struct lane *lane, struct open_interval *item)
+static int path_under(struct profdata_backward *back, const struct profdata_lane *lane,
+                      struct profdata_open *item)
 {
     uint32_t above = item->parent == NO_PARENT ? 0 : lane->stack.items[item->parent].path;
     return interval_paths_step(back->walk->paths, back->walk->sink, above, item->label, &item->path);
 }
 
-/* Ends what began at `end` or later: nothing that is still to come lies in it. */
-static inline int finish_before(struct backward *back, uint32_t lane_index, uint64_t end)
+static inline __attribute__((always_inline)) int finish_before(struct profdata_backward *back,
+                                                               uint32_t lane_index, uint64_t end,
+                                                               bool is_summing)
 {
-    struct lane *lane = &back->lanes[lane_index];
+    struct profdata_lane *lane = &back->lanes[lane_index];
     int rc = LAM_OK;
     if (lane->is_tangled)
         rc = finish_tangled(back, lane_index, end);
     while (rc >= 0 && lane->stack.count && array_last(&lane->stack).start >= end)
-        rc = finish_top(back, lane_index);
+        rc = finish_top(back, lane_index, is_summing);
     return rc;
 }
 
-/* The interval is made in its place above the stack, which it takes unless it is empty. */
-static inline __attribute__((always_inline)) int add_interval(struct backward *back,
-                                                              const struct profdata_event *event,
-                                                              uint32_t lane_index, uint32_t flags)
+static inline int label_of(struct profdata_backward *back, uint64_t kind, uint64_t id, uint32_t *label)
 {
-    struct lane *lane = &back->lanes[lane_index];
-    uint32_t label;
-    int rc = finish_before(back, lane_index, event->end);
-    if (rc >= 0)
-        rc = profdata_label(back->walk->labels, back->walk->strings, event->kind, event->id, &label);
-    if (rc >= 0)
-        rc = know_label(back, label);
-    if (rc >= 0)
+    int rc = back->sums ? profdata_sums_label(back->sums, kind, id, label)
+                        : profdata_label(back->walk->labels, back->walk->strings, kind, id, label);
+    return rc < 0 || *label < back->open.count ? rc : know_label(back, *label);
+}
+
+static void sum_mark(struct profdata_backward *back, const struct profdata_event *event,
+                     uint32_t label)
+{
+    if (event->end == PROFDATA_INTEGER)
+        profdata_sums_integer(back->sums, label, event->start);
+    else
+        profdata_sums_instant(back->sums, label);
+}
+
+/* The interval is made in its place above the stack, which it takes unless it is empty. */
+static inline __attribute__((always_inline)) int add_interval(struct profdata_backward *back,
+                                                              const struct profdata_event *event,
+                                                              uint32_t lane_index, uint32_t label,
+                                                              uint32_t flags, bool is_summing)
+{
+    struct profdata_lane *lane = &back->lanes[lane_index];
+    int rc = finish_before(back, lane_index, event->end, is_summing);
+    if (rc >= 0 && lane->stack.count == lane->stack.capacity)
         rc = array_reserve(&lane->stack, lane->stack.count + 1);
     if (rc < 0)
         return rc;
     bool is_empty = event->start == event->end;
     uint32_t parent =
         is_empty ? parent_of_empty(lane, event->end) : parent_of(lane, event->start, event->end);
+    if (lane->is_tangled && back->skeleton)
+        return LAM_E_UNSUPPORTED;
     if (parent != NO_PARENT) {
         lane->stack.items[parent].children++;
         lane->stack.items[parent].children_time += event->end - event->start;
     }
-    struct open_interval *item = &lane->stack.items[lane->stack.count];
+    uint64_t *open = &back->open.items[label];
+    struct profdata_open *item = &lane->stack.items[lane->stack.count];
     item->start = event->start;
     item->end = event->end;
     item->children = item->children_time = 0;
     item->id = event->id;
-    item->was_open = back->open.items[label];
+    item->was_open = *open;
     item->label = label;
     item->path = 0;
     item->parent = parent;
     item->flags = flags;
-    if (is_recursive(back, lane_index, parent, label))
+    if (*open != NOT_OPEN && parent != NO_PARENT &&
+        is_recursive(lane, lane_index, *open, parent, label))
         item->flags |= PROFILE_INTERVAL_RECURSIVE;
-    rc = back->walk->sink->wants.paths ? path_under(back, lane, item) : LAM_OK;
+    if (!is_summing && back->walk->sink->wants.paths)
+        rc = path_under(back, lane, item);
     if (rc < 0 || is_empty)
-        return rc < 0 ? rc : tell(back, lane_index, item);
-    back->open.items[label] = (uint64_t)lane_index << 32 | lane->stack.count;
+        return rc < 0 ? rc : tell(back, lane_index, item, is_summing);
+    *open = (uint64_t)lane_index << 32 | lane->stack.count;
     lane->stack.count++;
     return LAM_OK;
 }
 
-static inline __attribute__((always_inline)) int add_event(struct backward *back,
-                                                           struct profdata_event event)
+/* Its label, where it was found before; it is found here for a sink that takes events. */
+static inline __attribute__((always_inline)) int add_event(struct profdata_backward *back,
+                                                           struct profdata_event event,
+                                                           uint32_t label, bool is_summing)
 {
-    uint32_t lane_index = profdata_thread_index(back->walk->threads, event.thread);
+    uint32_t lane_index = profdata_thread_index(back->threads, event.thread);
     if (lane_index == PROFDATA_NO_THREAD)
         return LAM_OK;
-    struct lane *lane = &back->lanes[lane_index];
+    struct profdata_lane *lane = &back->lanes[lane_index];
+    if (!profdata_is_interval(&event) && is_summing) {
+        sum_mark(back, &event, label);
+        return LAM_OK;
+    }
     if (!profdata_is_interval(&event)) {
         if (event.end == PROFDATA_INSTANT)
             lane->last = event.start;
@@ -311,76 +354,184 @@ static inline __attribute__((always_inline)) int add_event(struct backward *back
     }
     uint32_t flags = profdata_mend_backward(&event) ? (uint32_t)PROFILE_INTERVAL_BACKWARD : 0;
     lane->last = event.end;
-    return add_interval(back, &event, lane_index, flags);
+    int rc = is_summing ? LAM_OK : label_of(back, event.kind, event.id, &label);
+    return rc < 0 ? rc : add_interval(back, &event, lane_index, label, flags, is_summing);
 }
 
-static inline __attribute__((always_inline)) int walk_run(struct backward *back,
-                                                          const struct profdata_run *run,
-                                                          uint64_t count, bool is_wide)
+/* Labels first, since one look-up need not wait for another: then their sums are on their way when they are needed. */
+static inline __attribute__((always_inline)) int sum_block(struct profdata_backward *back,
+                                                           const uint8_t *bytes, uint64_t count,
+                                                           bool is_wide)
+{
+    size_t size = is_wide ? 32 : 24;
+    uint32_t labels[BLOCK];
+    int rc = LAM_OK;
+    for (uint64_t i = count; rc >= 0 && i-- > 0;) {
+        struct profdata_event event = profdata_event_read(bytes + i * size, is_wide);
+        if (i >= AHEAD)
+            profdata_strings_prefetch(back->walk->strings,
+                                      profdata_event_read(bytes + (i - AHEAD) * size, is_wide).id);
+        rc = profdata_sums_label(back->sums, event.kind, event.id, &labels[i]);
+    }
+    if (rc >= 0 && back->sums->count > back->open.count)
+        rc = know_label(back, back->sums->count - 1);
+    for (uint64_t i = count; rc >= 0 && i-- > 0;)
+        rc = add_event(back, profdata_event_read(bytes + i * size, is_wide), labels[i], true);
+    return rc;
+}
+
+static inline __attribute__((always_inline)) int sum_run(struct profdata_backward *back,
+                                                         const uint8_t *bytes, uint64_t count,
+                                                         bool is_wide)
+{
+    size_t size = is_wide ? 32 : 24;
+    int rc = LAM_OK;
+    while (rc >= 0 && count > 0) {
+        uint64_t some = count < BLOCK ? count : BLOCK;
+        count -= some;
+        rc = sum_block(back, bytes + count * size, some, is_wide);
+    }
+    return rc;
+}
+
+static inline __attribute__((always_inline)) int tell_run(struct profdata_backward *back,
+                                                          const uint8_t *bytes, uint64_t count,
+                                                          bool is_wide)
 {
     size_t size = is_wide ? 32 : 24;
     int rc = LAM_OK;
     while (rc >= 0 && count-- > 0) {
-        const uint8_t *at = run->bytes + count * size;
+        const uint8_t *at = bytes + count * size;
         if (count >= AHEAD)
             profdata_strings_prefetch(back->walk->strings,
                                       profdata_event_read(at - AHEAD * size, is_wide).id);
-        rc = add_event(back, profdata_event_read(at, is_wide));
+        rc = add_event(back, profdata_event_read(at, is_wide), 0, false);
     }
     return rc;
 }
 
-static int walk_all(struct backward *back)
+static int walk_run(struct profdata_backward *back, const uint8_t *bytes, uint64_t count)
+{
+    if (back->sums)
+        return back->walk->file->is_wide ? sum_run(back, bytes, count, true)
+                                         : sum_run(back, bytes, count, false);
+    return back->walk->file->is_wide ? tell_run(back, bytes, count, true)
+                                     : tell_run(back, bytes, count, false);
+}
+
+int profdata_backward_range(struct profdata_backward *back, uint64_t first, uint64_t end)
 {
     const struct profdata_file *file = back->walk->file;
     int rc = LAM_OK;
-    for (uint64_t end = profdata_event_count(file); rc >= 0 && end > 0;) {
+    while (rc >= 0 && end > first) {
         struct profdata_run run;
         profdata_run_at(file, end - 1, &run);
-        uint64_t count = end - run.first;
-        rc = file->is_wide ? walk_run(back, &run, count, true) : walk_run(back, &run, count, false);
-        end = run.first;
+        uint64_t from = run.first > first ? run.first : first;
+        rc = walk_run(back, run.bytes + (from - run.first) * file->event_bytes, end - from);
+        end = from;
     }
     return rc;
 }
 
-static int walk_sorted(struct backward *back, const struct profdata_order *order)
+static int walk_sorted(struct profdata_backward *back, const struct profdata_order *order)
 {
     const struct profdata_file *file = back->walk->file;
     int rc = LAM_OK;
     for (uint64_t i = order->count; rc >= 0 && i-- > 0;) {
         struct profdata_run run;
         profdata_run_at(file, order->events[i], &run);
-        const uint8_t *bytes = run.bytes + (order->events[i] - run.first) * file->event_bytes;
-        rc = add_event(back, profdata_event_read(bytes, file->is_wide));
+        rc = walk_run(back, run.bytes + (order->events[i] - run.first) * file->event_bytes, 1);
     }
     return rc;
 }
 
-static int finish_lane(struct backward *back, uint32_t lane_index)
+/* ---- one worker ---- */
+
+int profdata_backward_until(struct profdata_backward *back, uint32_t lane_index, uint64_t end)
 {
-    struct lane *lane = &back->lanes[lane_index];
-    int rc = LAM_OK;
-    while (rc >= 0 && lane->stack.count)
-        rc = finish_top(back, lane_index);
+    return finish_before(back, lane_index, end, true);
+}
+
+int profdata_backward_enter(struct profdata_backward *back, uint32_t lane_index, uint32_t node)
+{
+    struct profdata_lane *lane = &back->lanes[lane_index];
+    const struct profdata_node *entered = &back->skeleton->nodes.items[node - 1];
+    uint32_t label;
+    int rc = label_of(back, entered->kind, entered->id, &label);
+    if (rc < 0)
+        return rc;
+    struct profdata_open item = {.start = entered->start,
+                                 .end = entered->end,
+                                 .id = entered->id,
+                                 .was_open = back->open.items[label],
+                                 .label = label,
+                                 .parent = lane->stack.count ? (uint32_t)lane->stack.count - 1
+                                                             : NO_PARENT,
+                                 .node = node};
+    rc = array_push(&lane->stack, item);
+    if (rc >= 0)
+        back->open.items[label] = (uint64_t)lane_index << 32 | (lane->stack.count - 1);
+    return rc;
+}
+
+void profdata_backward_leave(struct profdata_backward *back, uint32_t lane_index)
+{
+    struct profdata_lane *lane = &back->lanes[lane_index];
+    while (lane->stack.count) {
+        const struct profdata_open *item = &array_pop(&lane->stack);
+        close_label(back, lane_index, (uint32_t)lane->stack.count, item);
+    }
+    lane->is_tangled = false;
+}
+
+int profdata_backward_open(struct profdata_backward *back, struct profdata_walk *walk)
+{
+    size_t count = walk->threads->items.count;
+    back->walk = walk;
+    back->threads = walk->threads;
+    back->lanes = mem_zalloc(count + 1, sizeof *back->lanes);
+    for (size_t i = 0; back->lanes && i < count; i++)
+        back->lanes[i].last = walk->threads->items.items[i].end;
+    return back->lanes ? LAM_OK : LAM_E_NOMEM;
+}
+
+void profdata_backward_close(struct profdata_backward *back)
+{
+    for (size_t i = 0; back->lanes && i < back->walk->threads->items.count; i++)
+        array_free(&back->lanes[i].stack);
+    mem_free(back->lanes);
+    back->lanes = NULL;
+    array_free(&back->open);
+}
+
+static int walk_whole(struct profdata_backward *back, const struct profdata_order *order)
+{
+    size_t count = back->walk->threads->items.count;
+    int rc =
+        order->events ? walk_sorted(back, order) : profdata_backward_range(back, 0, order->count);
+    for (size_t i = 0; rc >= 0 && i < count; i++)
+        while (rc >= 0 && back->lanes[i].stack.count)
+            rc = finish_top(back, (uint32_t)i, back->sums != NULL);
     return rc;
 }
 
 int profdata_walk_backward(struct profdata_walk *walk, const struct profdata_order *order)
 {
-    size_t count = walk->threads->items.count;
-    struct backward back = {.walk = walk};
-    back.lanes = mem_zalloc(count + 1, sizeof *back.lanes);
-    int rc = back.lanes ? LAM_OK : LAM_E_NOMEM;
-    for (size_t i = 0; rc >= 0 && i < count; i++)
-        back.lanes[i].last = walk->threads->items.items[i].end;
+    struct profdata_backward back = {.walk = walk};
+    int rc = profdata_backward_open(&back, walk);
     if (rc >= 0)
-        rc = order->events ? walk_sorted(&back, order) : walk_all(&back);
-    for (size_t i = 0; rc >= 0 && i < count; i++)
-        rc = finish_lane(&back, (uint32_t)i);
-    for (size_t i = 0; back.lanes && i < count; i++)
-        array_free(&back.lanes[i].stack);
-    mem_free(back.lanes);
-    array_free(&back.open);
+        rc = walk_whole(&back, order);
+    profdata_backward_close(&back);
+    return rc;
+}
+
+int profdata_walk_sums(struct profdata_walk *walk, const struct profdata_order *order,
+                       struct profdata_sums *sums)
+{
+    struct profdata_backward back = {.walk = walk, .sums = sums};
+    int rc = profdata_backward_open(&back, walk);
+    if (rc >= 0)
+        rc = walk_whole(&back, order);
+    profdata_backward_close(&back);
     return rc;
 }

@@ -4,7 +4,14 @@
 
 #include "base/memory.h"
 
-enum { CHUNK_EVENTS = 1 << 18 }; /* that one thread looks at in one go: 8 MiB */
+enum {
+    CHUNK_EVENTS_MAX = 1 << 18, /* that one thread looks at in one go: 8 MiB */
+    CHUNK_EVENTS_MIN = 1 << 13,
+    CHUNKS_A_THREAD = 8,
+    EDGES_MAX = 1 << 14,  /* of a chunk: beyond, intervals lie in one another by thousands */
+    NODES_MAX = 1 << 18,  /* of all chunks */
+    PLACES_MAX = 1 << 20, /* chunks × threads */
+};
 
 uint64_t profdata_event_count(const struct profdata_file *file)
 {
@@ -45,10 +52,20 @@ void profdata_run_at(const struct profdata_file *file, uint64_t index, struct pr
 
 /* ---- the first look ---- */
 
+struct edge_list LAM_ARRAY_BODY(struct profdata_edge);
+
+struct chunk { /* what it was found to hold */
+    struct profdata_threads threads;
+    struct edge_list edges; /* in the order of the file; threads are the chunk's own */
+    bool is_deep;           /* there are more */
+};
+
 struct look {
     const struct profdata_file *file;
-    uint64_t events;
-    struct profdata_threads *chunks; /* what each chunk found */
+    uint64_t events, chunk_events;
+    struct chunk *chunks;
+    size_t count;
+    bool wants_edges;
 };
 
 /* *out is NULL for one beyond `max`. */
@@ -69,7 +86,8 @@ static int thread_of(struct profdata_threads *threads, uint32_t tid, size_t max,
     threads->last_tid = tid;
     threads->last_index = (uint32_t)*index;
     if (added) {
-        struct profdata_thread fresh = {.tid = tid, .is_ordered = true, .start = UINT64_MAX};
+        struct profdata_thread fresh = {
+            .tid = tid, .is_ordered = true, .start = UINT64_MAX, .interval_start = UINT64_MAX};
         int rc = array_push(&threads->items, fresh);
         if (rc < 0)
             return rc;
@@ -85,59 +103,76 @@ static bool may_follow(uint64_t start, uint64_t end, uint64_t next_start, uint64
     return next_end > end || (next_end == end && (next_start <= start || next_start == next_end));
 }
 
-static inline void look_at(struct profdata_thread *thread, struct profdata_event event)
+static inline void look_at(struct profdata_thread *thread, struct profdata_event *event)
 {
-    if (event.end >= PROFDATA_INTEGER) {
-        if (event.end == PROFDATA_INTEGER) {
+    if (event->end >= PROFDATA_INTEGER) {
+        if (event->end == PROFDATA_INTEGER) {
             thread->integers++;
             return;
         }
         thread->instants++;
-        event.end = event.start;
-    } else {
-        thread->backward += profdata_mend_backward(&event);
-        if (thread->intervals++ == 0) {
-            thread->first_start = event.start;
-            thread->first_end = event.end;
-        } else if (!may_follow(thread->last_start, thread->last_end, event.start, event.end)) {
-            thread->is_ordered = false;
-        }
-        bool is_empty_again = event.start == event.end && event.end == thread->last_end;
-        if (!is_empty_again)
-            thread->last_start = event.start;
-        thread->last_end = event.end;
+        thread->start = event->start < thread->start ? event->start : thread->start;
+        thread->end = event->start > thread->end ? event->start : thread->end;
+        return;
     }
-    thread->has_times = true;
-    thread->start = event.start < thread->start ? event.start : thread->start;
-    thread->end = event.end > thread->end ? event.end : thread->end;
+    thread->backward += profdata_mend_backward(event);
+    if (thread->intervals++ == 0) {
+        thread->first_start = event->start;
+        thread->first_end = event->end;
+    } else if (!may_follow(thread->last_start, thread->last_end, event->start, event->end)) {
+        thread->is_ordered = false;
+    }
+    bool is_empty_again = event->start == event->end && event->end == thread->last_end;
+    if (!is_empty_again)
+        thread->last_start = event->start;
+    thread->last_end = event->end;
+    thread->interval_end = event->end > thread->interval_end ? event->end : thread->interval_end;
 }
 
-static inline __attribute__((always_inline)) int look_run(struct profdata_threads *threads,
-                                                          const uint8_t *bytes, uint64_t count,
-                                                          bool is_wide)
+static int add_edge(struct chunk *chunk, const struct profdata_event *event)
+{
+    chunk->is_deep = chunk->is_deep || chunk->edges.count == EDGES_MAX;
+    if (chunk->is_deep || event->start == event->end)
+        return LAM_OK;
+    struct profdata_edge edge = {chunk->threads.last_index, event->start, event->end, event->kind,
+                                 event->id};
+    return array_push(&chunk->edges, edge);
+}
+
+static inline __attribute__((always_inline)) int look_run(struct chunk *chunk, const uint8_t *bytes,
+                                                          uint64_t count, bool is_wide,
+                                                          bool wants_edges)
 {
     struct profdata_thread *thread = NULL;
-    for (uint64_t i = 0; i < count; i++, bytes += is_wide ? 32 : 24) {
+    int rc = LAM_OK;
+    for (uint64_t i = 0; rc >= 0 && i < count; i++, bytes += is_wide ? 32 : 24) {
         struct profdata_event event = profdata_event_read(bytes, is_wide);
         if (!thread || thread->tid != event.thread) {
-            int rc = thread_of(threads, event.thread, PROFDATA_CHUNK_THREADS_MAX, &thread);
+            rc = thread_of(&chunk->threads, event.thread, PROFDATA_CHUNK_THREADS_MAX, &thread);
             if (rc < 0)
                 return rc;
         }
-        if (thread)
-            look_at(thread, event);
-        else
-            threads->left_out++;
+        if (!thread) {
+            chunk->threads.left_out++;
+            continue;
+        }
+        look_at(thread, &event);
+        if (event.start <= thread->interval_start && event.end < PROFDATA_INTEGER) {
+            thread->interval_start = event.start;
+            rc = wants_edges ? add_edge(chunk, &event) : LAM_OK;
+        }
     }
-    return LAM_OK;
+    return rc;
 }
 
 static int look_chunk(void *ctx, size_t item, unsigned worker)
 {
     (void)worker;
     const struct look *look = ctx;
-    uint64_t at = (uint64_t)item * CHUNK_EVENTS;
-    uint64_t end = look->events - at < CHUNK_EVENTS ? look->events : at + CHUNK_EVENTS;
+    struct chunk *chunk = &look->chunks[item];
+    uint64_t at = (uint64_t)item * look->chunk_events;
+    uint64_t end = look->events - at < look->chunk_events ? look->events : at + look->chunk_events;
+    bool is_wide = look->file->is_wide, wants_edges = look->wants_edges;
     int rc = LAM_OK;
     while (rc >= 0 && at < end) {
         struct profdata_run run;
@@ -145,8 +180,8 @@ static int look_chunk(void *ctx, size_t item, unsigned worker)
         uint64_t skip = at - run.first, count = run.count - skip;
         count = count < end - at ? count : end - at;
         const uint8_t *bytes = run.bytes + skip * look->file->event_bytes;
-        rc = look->file->is_wide ? look_run(&look->chunks[item], bytes, count, true)
-                                 : look_run(&look->chunks[item], bytes, count, false);
+        rc = is_wide ? look_run(chunk, bytes, count, true, wants_edges)
+                     : look_run(chunk, bytes, count, false, wants_edges);
         at += count;
     }
     return rc;
@@ -166,20 +201,34 @@ static void add_chunk(struct profdata_thread *sum, const struct profdata_thread 
         sum->last_end = next->last_end;
     }
     sum->is_ordered = sum->is_ordered && next->is_ordered;
-    sum->has_times = sum->has_times || next->has_times;
     sum->start = next->start < sum->start ? next->start : sum->start;
     sum->end = next->end > sum->end ? next->end : sum->end;
+    if (next->interval_start < sum->interval_start)
+        sum->interval_start = next->interval_start;
+    if (next->interval_end > sum->interval_end)
+        sum->interval_end = next->interval_end;
     sum->intervals += next->intervals;
     sum->instants += next->instants;
     sum->integers += next->integers;
     sum->backward += next->backward;
 }
 
-static int join(struct profdata_threads *threads, const struct look *look, size_t chunks)
+/* Times of all kinds of events together; 0 where there are none. */
+static void finish_thread(struct profdata_thread *thread)
 {
-    for (size_t i = 0; i < chunks; i++) {
-        threads->left_out += look->chunks[i].left_out;
-        array_each(&look->chunks[i].items, found)
+    if (thread->interval_start < thread->start)
+        thread->start = thread->interval_start;
+    if (thread->interval_end > thread->end)
+        thread->end = thread->interval_end;
+    if (thread->intervals + thread->instants == 0)
+        thread->start = 0;
+}
+
+static int join(struct profdata_threads *threads, const struct look *look)
+{
+    for (size_t i = 0; i < look->count; i++) {
+        threads->left_out += look->chunks[i].threads.left_out;
+        array_each(&look->chunks[i].threads.items, found)
         {
             struct profdata_thread *thread;
             int rc = thread_of(threads, found->tid, PROFDATA_THREADS_MAX, &thread);
@@ -191,11 +240,7 @@ static int join(struct profdata_threads *threads, const struct look *look, size_
                 threads->left_out += found->intervals + found->instants + found->integers;
         }
     }
-    array_each(&threads->items, thread)
-    {
-        if (!thread->has_times)
-            thread->start = 0;
-    }
+    array_each(&threads->items, thread) finish_thread(thread);
     /* The last look-up may have been of a thread that was found only now, or of none. */
     bool has_any = threads->items.items && threads->items.count;
     threads->last_tid = has_any ? threads->items.items[0].tid : 0;
@@ -203,20 +248,126 @@ static int join(struct profdata_threads *threads, const struct look *look, size_
     return LAM_OK;
 }
 
+/* ---- the skeleton ---- */
+
+/* A few chunks for each thread, so that none waits long for the last one. */
+static uint64_t events_of_chunk(uint64_t events, unsigned threads)
+{
+    uint64_t size = events / (CHUNKS_A_THREAD * (uint64_t)threads);
+    size = size < CHUNK_EVENTS_MIN ? CHUNK_EVENTS_MIN : size;
+    return threads < 2 || size > CHUNK_EVENTS_MAX ? CHUNK_EVENTS_MAX : size;
+}
+
+/* The last end of each thread, up to each chunk's own. */
+static void fill_ends(struct profdata_skeleton *skeleton, const struct look *look,
+                      struct profdata_threads *threads)
+{
+    size_t count = skeleton->threads;
+    for (size_t i = 0; i < look->count; i++) {
+        uint64_t *ends = skeleton->ends + i * count;
+        if (i > 0)
+            memcpy(ends, ends - count, count * sizeof *ends);
+        array_each(&look->chunks[i].threads.items, found)
+        {
+            uint32_t index = profdata_thread_index(threads, found->tid);
+            if (index != PROFDATA_NO_THREAD && found->intervals)
+                ends[index] = found->last_end;
+        }
+    }
+}
+
+/* The innermost node that began before `end`, + 1. Each one lies in the one before it. */
+static uint32_t under_way(const struct profdata_skeleton *skeleton, uint32_t top, uint64_t end)
+{
+    while (top && skeleton->nodes.items[top - 1].start >= end)
+        top = skeleton->nodes.items[top - 1].parent;
+    return top;
+}
+
+/* From a chunk's end to its beginning: what ends there is left behind, what reaches on into earlier ones comes up. */
+static int cross_chunk(struct profdata_skeleton *skeleton, const struct look *look,
+                       struct profdata_threads *threads, size_t chunk)
+{
+    size_t count = skeleton->threads;
+    const uint64_t *ends = skeleton->ends + (chunk - 1) * count;
+    uint32_t *tops = skeleton->tops + (chunk - 1) * count;
+    const struct chunk *found = &look->chunks[chunk];
+    for (size_t i = 0; i < count; i++)
+        tops[i] = under_way(skeleton, tops[count + i], ends[i]);
+    for (size_t i = found->edges.count; i-- > 0;) {
+        const struct profdata_edge *edge = &found->edges.items[i];
+        uint32_t index = profdata_thread_index(threads, found->threads.items.items[edge->thread].tid);
+        if (index == PROFDATA_NO_THREAD || edge->start >= ends[index])
+            continue;
+        struct profdata_node node = {.start = edge->start,
+                                     .end = edge->end,
+                                     .kind = edge->kind,
+                                     .id = edge->id,
+                                     .parent = tops[index],
+                                     .thread = index};
+        if (array_push(&skeleton->nodes, node) < 0)
+            return LAM_E_NOMEM;
+        tops[index] = (uint32_t)skeleton->nodes.count;
+    }
+    return LAM_OK;
+}
+
+static int make_skeleton(struct profdata_skeleton *skeleton, const struct look *look,
+                         struct profdata_threads *threads)
+{
+    size_t count = threads->items.count, places = count * look->count;
+    bool is_fit = count > 0 && look->count > 1 && count <= PLACES_MAX / look->count;
+    for (size_t i = 0; is_fit && i < look->count; i++)
+        is_fit = !look->chunks[i].is_deep;
+    array_each(&threads->items, thread) is_fit = is_fit && thread->is_ordered;
+    if (!is_fit)
+        return LAM_OK;
+    skeleton->chunk_events = look->chunk_events;
+    skeleton->threads = count;
+    skeleton->ends = mem_zalloc(places, sizeof *skeleton->ends);
+    skeleton->tops = mem_zalloc(places, sizeof *skeleton->tops);
+    if (!skeleton->ends || !skeleton->tops)
+        return LAM_E_NOMEM;
+    fill_ends(skeleton, look, threads);
+    for (size_t i = look->count; i-- > 1;) {
+        int rc = cross_chunk(skeleton, look, threads, i);
+        if (rc < 0 || skeleton->nodes.count > NODES_MAX)
+            return rc;
+    }
+    skeleton->chunks = look->count;
+    return LAM_OK;
+}
+
+void profdata_skeleton_free(struct profdata_skeleton *skeleton)
+{
+    array_free(&skeleton->nodes);
+    mem_free(skeleton->ends);
+    mem_free(skeleton->tops);
+    *skeleton = (struct profdata_skeleton){.chunks = 0};
+}
+
 int profdata_look(const struct profdata_file *file, struct pool *pool,
-                  struct profdata_threads *threads)
+                  struct profdata_threads *threads, struct profdata_skeleton *skeleton)
 {
     struct look look = {.file = file, .events = profdata_event_count(file)};
-    size_t chunks = (size_t)((look.events + CHUNK_EVENTS - 1) / CHUNK_EVENTS);
+    look.wants_edges = skeleton && pool_threads(pool) > 1;
+    look.chunk_events = skeleton && skeleton->chunk_events
+                            ? skeleton->chunk_events
+                            : events_of_chunk(look.events, pool_threads(pool));
+    look.count = (size_t)((look.events + look.chunk_events - 1) / look.chunk_events);
     *threads = (struct profdata_threads){.last_index = 0};
-    if (chunks == 0)
+    if (look.count == 0)
         return LAM_OK;
-    look.chunks = mem_zalloc(chunks, sizeof *look.chunks);
-    int rc = look.chunks ? pool_run(pool, chunks, look_chunk, &look) : LAM_E_NOMEM;
+    look.chunks = mem_zalloc(look.count, sizeof *look.chunks);
+    int rc = look.chunks ? pool_run(pool, look.count, look_chunk, &look) : LAM_E_NOMEM;
     if (rc >= 0)
-        rc = join(threads, &look, chunks);
-    for (size_t i = 0; look.chunks && i < chunks; i++)
-        profdata_threads_free(&look.chunks[i]);
+        rc = join(threads, &look);
+    if (rc >= 0 && look.wants_edges)
+        rc = make_skeleton(skeleton, &look, threads);
+    for (size_t i = 0; look.chunks && i < look.count; i++) {
+        profdata_threads_free(&look.chunks[i].threads);
+        array_free(&look.chunks[i].edges);
+    }
     mem_free(look.chunks);
     if (rc < 0)
         profdata_threads_free(threads);

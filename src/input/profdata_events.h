@@ -69,9 +69,9 @@ enum { PROFDATA_THREADS_MAX = 1 << 16, PROFDATA_CHUNK_THREADS_MAX = 1 << 12 };
 
 struct profdata_thread {
     uint32_t tid;
-    bool has_times;      /* some event of it has a time */
     bool is_ordered;     /* its intervals lie in the order of their ends, inner ones first */
     uint64_t start, end; /* of intervals and instants */
+    uint64_t interval_start, interval_end;
     uint64_t intervals, instants, integers, backward;
     uint64_t first_start, first_end, last_start,
         last_end; /* of its intervals, mended, in the order of the file */
@@ -94,9 +94,37 @@ static inline uint32_t profdata_thread_index(struct profdata_threads *threads, u
     return threads->last_index;
 }
 
-/* Looks at all events, with the pool's threads (NULL: alone). LAM_OK or LAM_E_NOMEM. */
+/* An interval that may hold events of an earlier chunk of the file: those of its own chunk and thread before it begin no
+ * earlier. */
+struct profdata_edge {
+    uint32_t thread; /* index */
+    uint64_t start, end, kind, id;
+};
+
+/* What a walk that begins in the middle of a file must know. Chunks are walked from their ends, each as if the walk came from the
+ * chunk behind it: what is under way there are nodes. */
+struct profdata_node {
+    uint64_t start, end, kind, id;
+    uint32_t parent; /* index + 1; 0: none */
+    uint32_t thread; /* index */
+    uint32_t flags; /* as the walk of its own chunk found them; the rest is what all walks add to it */
+    _Atomic uint64_t children_time;
+};
+
+struct profdata_skeleton {
+    uint64_t chunk_events; /* the last chunk may have fewer; 0 before it is made: as the file is long */
+    size_t chunks, threads;
+    LAM_ARRAY(struct profdata_node) nodes;
+    /* By chunk × threads + thread index: */
+    uint64_t *ends; /* of the last interval of the thread in this chunk or before it; 0: there is none */
+    uint32_t *tops; /* the innermost node under way then, + 1; 0: none */
+};
+
+/* Looks at all events, with the pool's threads (NULL: alone). With more than one of them the skeleton is made as well, unless it is
+ * NULL; it has no chunks where it would grow out of proportion. LAM_OK or LAM_E_NOMEM. */
 int profdata_look(const struct profdata_file *file, struct pool *pool,
-                  struct profdata_threads *threads);
+                  struct profdata_threads *threads, struct profdata_skeleton *skeleton);
 void profdata_threads_free(struct profdata_threads *threads);
+void profdata_skeleton_free(struct profdata_skeleton *skeleton); /* an all-zero one is fine */
 
 #endif

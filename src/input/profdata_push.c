@@ -2,9 +2,11 @@
 
 #include <stdio.h>
 
+#include "base/memory.h"
+#include "input/profdata_sums.h"
 #include "reader/stream_file.h" /* enum stream_damage */
 
-int profdata_push_look(struct profdata_walk *walk, struct pool *pool)
+int profdata_push_look(struct profdata_walk *walk)
 {
     struct profdata_file *file = walk->file;
     uint64_t size = file->streams[PROFDATA_EVENTS].size;
@@ -12,7 +14,8 @@ int profdata_push_look(struct profdata_walk *walk, struct pool *pool)
         profdata_fault(file, LAM_E_TRUNCATED, profdata_offset_of(file, PROFDATA_EVENTS, size - 1),
                        "the event data ends inside an event; the %llu before it are read",
                        (unsigned long long)profdata_event_count(file));
-    int rc = profdata_look(file, pool, walk->threads);
+    int rc = profdata_look(file, walk->pool, walk->threads,
+                           walk->sink->wants.sums ? &walk->skeleton : NULL);
     if (walk->threads->left_out)
         profdata_fault(file, LAM_E_TOOBIG, file->size,
                        "more than %d threads; %llu events of others are left out",
@@ -57,13 +60,88 @@ static int push_ends(const struct profdata_walk *walk)
     return rc;
 }
 
+/* ---- sums ---- */
+
+static int push_thread_sums(struct profdata_walk *walk, const struct profdata_sums *sums)
+{
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && i < walk->threads->items.count; i++) {
+        const struct profdata_thread *thread = &walk->threads->items.items[i];
+        const struct profdata_lane_sum *lane = &sums->lanes[i];
+        walk->totals.intervals += thread->intervals;
+        walk->totals.instants += thread->instants + thread->integers;
+        walk->totals.backward += lane->backward;
+        walk->totals.overlapping += lane->overlapping;
+        struct profile_thread_sum sum = {
+            .process = walk->process,
+            .thread = walk->first_thread + (uint32_t)i,
+            .intervals = thread->intervals,
+            .self_ns = lane->self,
+            .start_ns = profdata_walk_time(walk, thread->interval_start),
+            .end_ns = profdata_walk_time(walk, thread->interval_end),
+            .backward = lane->backward,
+            .overlapping = lane->overlapping,
+        };
+        if (walk->sink->ops->thread_sum && thread->intervals)
+            rc = walk->sink->ops->thread_sum(walk->sink->ctx, &sum);
+    }
+    return rc;
+}
+
+/* By all threads, if the file allows it. What is wrong with its strings is found and told in the order of one walk alone; so that
+ * decides where something is. */
+static int add_up(struct profdata_walk *walk, const struct profdata_order *order,
+                  struct profdata_names *names, struct profdata_sums *sums)
+{
+    struct profdata_faults faults = walk->file->faults;
+    size_t threads = walk->threads->items.count;
+    int rc = profdata_sums_open(sums, names, threads);
+    if (rc < 0)
+        return rc;
+    if (!order->events && walk->skeleton.chunks > 1) {
+        rc = profdata_walk_chunks(walk, &walk->skeleton, walk->pool, sums);
+        bool is_whole = rc != LAM_E_UNSUPPORTED && walk->file->faults.count == faults.count;
+        if (is_whole)
+            return rc;
+        walk->file->faults = faults;
+        profdata_sums_free(sums);
+        rc = profdata_sums_open(sums, names, threads);
+    }
+    return rc < 0 ? rc : profdata_walk_sums(walk, order, sums);
+}
+
+static int push_sums(struct profdata_walk *walk, const struct profdata_order *order)
+{
+    struct profdata_names names = {.strings = walk->strings};
+    struct profdata_sums *sums = mem_zalloc(1, sizeof *sums);
+    if (!sums)
+        return LAM_E_NOMEM;
+    pthread_mutex_init(&names.lock, NULL);
+    int rc = add_up(walk, order, &names, sums);
+    if (rc >= 0)
+        rc = push_thread_sums(walk, sums);
+    if (rc >= 0)
+        rc = profdata_sums_push(sums, walk->labels, walk->sink, walk->process);
+    profdata_sums_free(sums);
+    mem_free(sums);
+    pthread_mutex_destroy(&names.lock);
+    return rc;
+}
+
+static int walk_events(struct profdata_walk *walk, const struct profdata_order *order)
+{
+    if (walk->sink->wants.sums)
+        return push_sums(walk, order);
+    return walk->sink->wants.order == PROFILE_ORDER_START ? profdata_walk_forward(walk, order)
+                                                          : profdata_walk_backward(walk, order);
+}
+
 int profdata_push_events(struct profdata_walk *walk)
 {
     struct profdata_order order;
     int rc = profdata_sort(walk->file, walk->threads, &order);
     if (rc >= 0)
-        rc = walk->sink->wants.order == PROFILE_ORDER_START ? profdata_walk_forward(walk, &order)
-                                                            : profdata_walk_backward(walk, &order);
+        rc = walk_events(walk, &order);
     profdata_order_free(&order);
     return rc < 0 ? rc : push_ends(walk);
 }

@@ -6,7 +6,7 @@
 #include "input/profdata_walk.h"
 
 /* Looks at all events: fills walk->threads. LAM_OK or LAM_E_NOMEM. */
-int profdata_push_look(struct profdata_walk *walk, struct pool *pool);
+int profdata_push_look(struct profdata_walk *walk);
 
 /* Tells the threads. Each is called `name` and its number; NULL: they have no names. */
 int profdata_push_threads(const struct profdata_walk *walk, uint8_t origin, const char *name);

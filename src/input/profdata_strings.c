@@ -62,8 +62,9 @@ static struct index_entry read_entry(const struct profdata_strings *strings, con
     return (struct index_entry){read_id(strings, at), read_id(strings, at + id_bytes(strings))};
 }
 
-/* Every entry of the index, in order; the last one of an id counts. */
-static int each_entry(struct profdata_strings *strings, index_fn fn, void *ctx)
+/* Every entry of the index, in order; the last one of an id counts. Made anew for each fn: entries are as many as events. */
+static inline __attribute__((always_inline)) int each_entry(struct profdata_strings *strings,
+                                                            index_fn fn, void *ctx)
 {
     const struct profdata_file *file = strings->file;
     uint64_t size = file->streams[PROFDATA_INDEX].size, step = file->entry_bytes;

@@ -121,6 +121,7 @@ int profdata_walk_instant(struct profdata_walk *walk, const struct profdata_even
 
 void profdata_walk_free(struct profdata_walk *walk)
 {
+    profdata_skeleton_free(&walk->skeleton);
     strbuf_free(&walk->text);
     array_free(&walk->args);
 }

@@ -16,10 +16,12 @@ struct profdata_walk {
     struct profdata_strings *strings;
     struct profdata_labels *labels;
     struct interval_paths *paths;
-    struct profdata_threads *threads;
+    struct profdata_threads *threads; /* profdata_push_look() fills it */
     uint32_t process, first_thread; /* ids of the push: thread i of `threads` is first_thread + i */
     int64_t zero_ns;                /* of the file's own times, in the session's */
     struct nest_totals totals;
+    struct profdata_skeleton skeleton; /* for profdata_push_events(), of a sink that wants sums */
+    struct pool *pool;                 /* NULL: one thread */
 
     /* Inside: the arguments of one event. */
     struct strbuf text;
@@ -39,6 +41,17 @@ void profdata_order_free(struct profdata_order *order);
 
 /* PROFILE_ORDER_ANY: from the end to the beginning, complete. */
 int profdata_walk_backward(struct profdata_walk *walk, const struct profdata_order *order);
+
+/* The same into sums that were opened for its threads. */
+struct profdata_sums;
+int profdata_walk_sums(struct profdata_walk *walk, const struct profdata_order *order,
+                       struct profdata_sums *sums);
+
+/* The same on all of the pool's threads, for a file that needs no sorting and has a skeleton. UNSUPPORTED: only a walk by one
+ * alone can do it, and the sums are worth nothing. */
+struct profdata_names;
+int profdata_walk_chunks(struct profdata_walk *walk, struct profdata_skeleton *skeleton,
+                         struct pool *pool, struct profdata_sums *sums);
 
 /* PROFILE_ORDER_START. */
 int profdata_walk_forward(struct profdata_walk *walk, const struct profdata_order *order);

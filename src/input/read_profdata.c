@@ -267,7 +267,7 @@ static int push_process_end(struct reading *reading, const struct profdata_walk 
 static int push_file(struct reading *reading, const struct source *source, struct profdata_walk *walk)
 {
     struct profdata_file *file = walk->file;
-    int rc = profdata_push_look(walk, reading->pool);
+    int rc = profdata_push_look(walk);
     if (rc >= 0)
         rc = push_process(reading, source, walk);
     if (rc >= 0)
@@ -314,6 +314,7 @@ static int read_source(struct reading *reading, const struct source *source, str
             .process = ++reading->processes,
             .first_thread = reading->threads + 1,
             .zero_ns = zero_of(reading, source),
+            .pool = reading->pool,
         };
         profdata_labels_next_file(&reading->labels);
         rc = push_file(reading, source, &walk);

@@ -194,7 +194,7 @@ static int push_walk(struct profile_pusher *pusher, struct profdata_walk *walk)
     const struct profile_sink_ops *ops = pusher->sink->ops;
     if (!ops->interval && !ops->instant)
         return LAM_OK;
-    int rc = profdata_push_look(walk, pusher->pool);
+    int rc = profdata_push_look(walk);
     if (rc >= 0)
         rc = profdata_push_threads(walk, PROFILE_THREAD_NUMBERED, "self-profile, thread");
     if (rc >= 0)
@@ -228,6 +228,7 @@ static int push_profile(struct profile_pusher *pusher, struct recording *rec,
             .process = image->process,
             .first_thread = *pusher->threads + 1,
             .zero_ns = profile->zero_ns,
+            .pool = pusher->pool,
         };
         if (profile->lacks_metadata)
             profdata_fault(

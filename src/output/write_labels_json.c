@@ -15,20 +15,31 @@ struct writer {
     bool is_time;
 };
 
+/* NAME_suffix: there are two dozen in a row of thousands, so no printf puts them together. */
+static void put_key(struct writer *w, const char *name, const char *suffix)
+{
+    char key[40];
+    size_t size = 0;
+    for (; *name && size < sizeof key; name++)
+        key[size++] = *name;
+    for (; *suffix && size < sizeof key; suffix++)
+        key[size++] = *suffix;
+    json_put_key_n(w->json, key, size);
+}
+
 /* NAME_s where time was measured, else NAME_units; the other one is null. */
 static void put_amount(struct writer *w, const char *name, int64_t amount, bool is_known)
 {
-    char key[32];
-    snprintf(key, sizeof key, "%s_s", name);
+    put_key(w, name, "_s");
     if (w->is_time && is_known)
-        json_member_fixed(w->json, key, (double)amount / 1e9, NANO_DECIMALS);
+        json_put_fixed(w->json, (double)amount / 1e9, NANO_DECIMALS);
     else
-        json_member_null(w->json, key);
-    snprintf(key, sizeof key, "%s_units", name);
+        json_put_null(w->json);
+    put_key(w, name, "_units");
     if (!w->is_time && is_known)
-        json_member_i64(w->json, key, amount);
+        json_put_i64(w->json, amount);
     else
-        json_member_null(w->json, key);
+        json_put_null(w->json);
 }
 
 static void put(struct writer *w, const char *name, uint64_t amount)

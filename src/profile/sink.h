@@ -21,6 +21,8 @@
 
 #define PROFILE_UNKNOWN UINT64_MAX /* "not measured": printed as absent or null, never as zero */
 
+struct duration_histogram; /* profile/duration_histogram.h */
+
 struct profile_text { /* bytes of outside origin: any value, not NUL-ended */
     const char *bytes;
     size_t size;
@@ -274,6 +276,29 @@ struct profile_fold {
     uint64_t self_ns;
 };
 
+/* What the intervals, instants and integers of one label came to in one process: instead of each of them, to a sink that
+ * wants sums, from an input that can add up faster than it can tell. Weights are 1, active times wall times. */
+struct profile_sum {
+    uint32_t process, label;
+    uint64_t intervals;
+    uint64_t self_ns;
+    uint64_t time_ns; /* of those without PROFILE_INTERVAL_RECURSIVE */
+    uint64_t wall_ns; /* of all */
+    uint64_t min_ns, max_ns;
+    const struct duration_histogram *durations;       /* wall times */
+    uint64_t instants;                                /* integers among them */
+    uint64_t values, value_sum, value_min, value_max; /* of the integers */
+};
+
+/* The intervals of one thread, beside the sums of labels. */
+struct profile_thread_sum {
+    uint32_t process, thread;
+    uint64_t intervals; /* 1 or more */
+    uint64_t self_ns;
+    int64_t start_ns, end_ns; /* of the first and the last */
+    uint64_t backward, overlapping;
+};
+
 enum profile_order {
     PROFILE_ORDER_ANY, /* as the input has it; each interval once its children are known */
     PROFILE_ORDER_START, /* within a thread (a track) by start, parents before children, instants among them */
@@ -285,6 +310,8 @@ struct profile_wants {
     bool paths; /* profile_path, and path ids in events */
     bool fold_paths; /* the same for folds alone: of programs with millions of paths, few lead to a fold */
     bool sample_paths; /* profile_sample_path; only with `paths` */
+    bool sums; /* profile_sum and profile_thread_sum instead of intervals and instants, where the input can; never with
+                  args or paths */
 };
 
 struct profile_session_end {
@@ -327,6 +354,8 @@ struct profile_sink_ops {
     int (*interval)(void *ctx, const struct profile_interval *interval);
     int (*instant)(void *ctx, const struct profile_instant *instant);
     int (*fold)(void *ctx, const struct profile_fold *fold);
+    int (*sum)(void *ctx, const struct profile_sum *sum);
+    int (*thread_sum)(void *ctx, const struct profile_thread_sum *sum);
     /* Whether the sink has kept what an args_id of this process stands for, and will have until the process's end: args may
      * then be left out (argc 0) of what has this id. */
     bool (*knows_args)(void *ctx, uint32_t process, uint64_t args_id);

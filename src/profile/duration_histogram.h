@@ -1,8 +1,9 @@
 /* How long calls lasted, in buckets whose width grows with the duration: 16 to a doubling, so a percentile is off by 3% at
  * most. Only the stretch of buckets between the shortest and the longest call takes memory. */
-#ifndef LAMELLA_ANALYSIS_DURATION_HISTOGRAM_H
-#define LAMELLA_ANALYSIS_DURATION_HISTOGRAM_H
+#ifndef LAMELLA_PROFILE_DURATION_HISTOGRAM_H
+#define LAMELLA_PROFILE_DURATION_HISTOGRAM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -48,9 +49,10 @@ static inline int duration_histogram_add(struct duration_histogram *histogram, u
 /* Adds all of another's. LAM_OK or LAM_E_NOMEM. */
 int duration_histogram_merge(struct duration_histogram *to, const struct duration_histogram *from);
 
-/* The duration that `share` (0 to 1) of the calls do not exceed; 0 when there is none. Inside a bucket calls count as spread
+/* The durations that `shares` (0 to 1, rising) of the calls do not exceed; 0 when there is none. Inside a bucket calls count as spread
  * evenly. */
-uint64_t duration_histogram_quantile(const struct duration_histogram *histogram, double share);
+void duration_histogram_quantiles(const struct duration_histogram *histogram, const double *shares,
+                                  uint64_t *out, size_t count);
 
 void duration_histogram_clear(struct duration_histogram *histogram); /* keeps the memory */
 void duration_histogram_free(struct duration_histogram *histogram);

@@ -1,4 +1,4 @@
-#include "analysis/duration_histogram.h"
+#include "profile/duration_histogram.h"
 
 #include <math.h>
 #include <string.h>
@@ -6,13 +6,13 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { LEAST_WIDTH = 16 };
+enum { LEAST_WIDTH = 48 }; /* three doublings on each side */
 
 int duration_histogram_widen(struct duration_histogram *histogram, unsigned bucket)
 {
     unsigned first = histogram->size ? histogram->first : bucket,
              end = histogram->size ? (unsigned)histogram->first + histogram->size : bucket;
-    /* A doubling more than is needed: labels meet their range within a few calls. */
+    /* More than is needed: labels meet their range within a few calls. */
     if (bucket < first)
         first = bucket > LEAST_WIDTH ? bucket - LEAST_WIDTH : 0;
     if (bucket >= end)
@@ -30,6 +30,15 @@ int duration_histogram_widen(struct duration_histogram *histogram, unsigned buck
 
 int duration_histogram_merge(struct duration_histogram *to, const struct duration_histogram *from)
 {
+    if (to->size == 0 && from->size) {
+        to->counts = mem_alloc(from->size * sizeof *to->counts);
+        if (!to->counts)
+            return LAM_E_NOMEM;
+        memcpy(to->counts, from->counts, from->size * sizeof *to->counts);
+        to->first = from->first;
+        to->size = from->size;
+        return LAM_OK;
+    }
     for (unsigned i = 0; i < from->size; i++) {
         unsigned bucket = from->first + i;
         if (from->counts[i] == 0)
@@ -57,23 +66,27 @@ static double bucket_width(unsigned bucket)
     return octave == 0 ? 1 : ldexp(1, (int)octave - 1);
 }
 
-uint64_t duration_histogram_quantile(const struct duration_histogram *histogram, double share)
+void duration_histogram_quantiles(const struct duration_histogram *histogram, const double *shares,
+                                  uint64_t *out, size_t count)
 {
     uint64_t total = 0;
     for (unsigned i = 0; i < histogram->size; i++)
         total += histogram->counts[i];
-    double wanted = share * (double)total, below = 0;
-    for (unsigned i = 0; total > 0 && i < histogram->size; i++) {
+    double below = 0;
+    size_t next = 0;
+    for (unsigned i = 0; total > 0 && i < histogram->size && next < count; i++) {
         double here = (double)histogram->counts[i];
-        if (here == 0 || below + here < wanted) {
-            below += here;
+        if (here == 0)
             continue;
-        }
         unsigned bucket = histogram->first + i;
-        double inside = (wanted - below) / here;
-        return bucket_start(bucket) + (uint64_t)(bucket_width(bucket) * inside * 0.999);
+        for (; next < count && below + here >= shares[next] * (double)total; next++) {
+            double inside = (shares[next] * (double)total - below) / here;
+            out[next] = bucket_start(bucket) + (uint64_t)(bucket_width(bucket) * inside * 0.999);
+        }
+        below += here;
     }
-    return 0;
+    for (; next < count; next++)
+        out[next] = 0;
 }
 
 void duration_histogram_clear(struct duration_histogram *histogram)

@@ -1,0 +1,59 @@
+/* Inside of the walk from a self-profile's end to its beginning: one worker's state. Alone it walks the whole file; many of them
+ * walk a chunk each (profdata_parallel.c). */
+#ifndef LAMELLA_INPUT_PROFDATA_BACKWARD_H
+#define LAMELLA_INPUT_PROFDATA_BACKWARD_H
+
+#include "input/profdata_sums.h"
+#include "input/profdata_walk.h"
+
+#define PROFDATA_NO_PARENT UINT32_MAX
+
+struct profdata_open {   /* an interval under way */
+    uint64_t start, end; /* in the file's time */
+    uint64_t children, children_time;
+    uint64_t id;       /* of its string, for arguments */
+    uint64_t was_open; /* what `open` said of its label before */
+    uint32_t label;
+    union {
+        uint32_t path; /* told to the sink */
+        uint32_t node; /* in sums: of the skeleton, + 1; it was met in a later chunk, which tells it; 0 */
+    };
+    uint32_t parent; /* index in the stack, or PROFDATA_NO_PARENT */
+    uint32_t flags;
+};
+
+/* What of a thread is under way at the time where the walk is. While nothing overlaps, each lies inside the one below. */
+struct profdata_lane {
+    LAM_ARRAY(struct profdata_open) stack; /* by falling ends */
+    bool is_tangled;                       /* some overlap: any of them may hold what comes */
+    uint64_t last;                         /* time of the event that came last */
+};
+
+struct profdata_backward {
+    struct profdata_walk *walk;
+    struct profdata_sums *sums;       /* NULL: each event is told to the sink */
+    struct profdata_lane *lanes;      /* by thread index */
+    struct profdata_threads *threads; /* the worker's own, for look-ups; their items are the walk's */
+    struct profdata_skeleton *skeleton; /* NULL: the walk is the only one */
+    /* Label → lane << 32 | index in its stack, of the last one that was begun: a hint that tells at once, mostly, whether an
+     * ancestor has the label. */
+    LAM_ARRAY(uint64_t) open;
+};
+
+int profdata_backward_open(struct profdata_backward *back, struct profdata_walk *walk);
+void profdata_backward_close(struct profdata_backward *back);
+
+/* Events first … end - 1, the last one first. LAM_OK or a code; UNSUPPORTED for one of many walks that met intervals which overlap:
+ * who is inside whom cannot be told from a part of the file then. */
+int profdata_backward_range(struct profdata_backward *back, uint64_t first, uint64_t end);
+
+/* An interval that a later chunk told of is under way: inside the one before. */
+int profdata_backward_enter(struct profdata_backward *back, uint32_t lane_index, uint32_t node);
+
+/* Ends all of a thread's that began at `end` or later: nothing that is still to come lies in it. */
+int profdata_backward_until(struct profdata_backward *back, uint32_t lane_index, uint64_t end);
+
+/* Forgets what is under way. */
+void profdata_backward_leave(struct profdata_backward *back, uint32_t lane_index);
+
+#endif

@@ -1,0 +1,118 @@
+#include "input/profdata_sums.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/map.h"
+#include "input/profdata_make_test.h"
+#include "input/profdata_tally_test.h"
+
+static uint64_t seed;
+
+static uint64_t any(uint64_t below)
+{
+    seed = hash_u64(seed + 0x9e3779b97f4a7c15);
+    return (seed >> 20) % below;
+}
+
+enum { THREADS = 3, NAMES = 6 };
+
+/* What a program of several threads writes: intervals within intervals, each when it ends, empty ones, instants and integers
+ * among them; now and then one that overlaps. */
+static void make_nested(struct made *made, size_t events, unsigned overlaps_of_thousand)
+{
+    static const char *const texts[NAMES] = {"a", "b", "c", "d", "e\x1ekey", "f\x1eone\x1etwo"};
+    uint64_t kinds[2], names[NAMES], open[THREADS][64];
+    unsigned depth[THREADS] = {0};
+    uint64_t now = 0;
+    made_begin(made, 9);
+    made_metadata(made);
+    kinds[0] = made_text(made, "Query");
+    kinds[1] = made_text(made, "GenericActivity");
+    for (size_t i = 0; i < NAMES; i++)
+        names[i] = made_text(made, texts[i]);
+    made_map(made, 3, names[1]);
+    names[0] = 3; /* two ids of one name */
+    for (size_t i = 0; i < events;) {
+        uint32_t thread = (uint32_t)any(THREADS);
+        uint64_t kind = kinds[any(2)], name = names[any(NAMES)];
+        now += any(3);
+        if (depth[thread] < 64 && any(100) < 48) {
+            open[thread][depth[thread]++] = now;
+        } else if (depth[thread] && any(100) < 80) {
+            uint64_t start = open[thread][--depth[thread]];
+            if (any(1000) < overlaps_of_thousand && start > 4)
+                start -= any(4);
+            made_event(made, kind, name, thread, start, now);
+            i++;
+        } else {
+            uint64_t end = any(3) == 0 ? now : any(2) ? PROFDATA_INSTANT : PROFDATA_INTEGER;
+            made_event(made, kind, name, thread, now, end);
+            i++;
+        }
+    }
+}
+
+static int check(struct made *made, struct pool *pool)
+{
+    static const uint64_t sizes[] = {1, 2, 7, 64, 500};
+    struct profdata_file file;
+    const struct strbuf *bytes = made_file(made, 777);
+    assert_int_equal(profdata_open_memory(&file, bytes->data, bytes->length, "made", NULL), LAM_OK);
+    int used = tally_check(&file, pool, sizes, sizeof sizes / sizeof *sizes);
+    profdata_close(&file);
+    return used;
+}
+
+static void one_walk_and_many_agree(void **state)
+{
+    (void)state;
+    struct pool *pool;
+    assert_int_equal(pool_open(&pool, 3, NULL), LAM_OK);
+    assert_true(pool_threads(pool) > 1);
+    for (seed = 1; seed < 60; seed++) {
+        struct made made;
+        uint64_t before = seed;
+        make_nested(&made, 2 + any(1500), 0);
+        int used = check(&made, pool);
+        if (used < 1)
+            fail_msg("seed %llu: %d", (unsigned long long)before, used);
+        seed = before;
+        made_free(&made);
+    }
+    pool_close(&pool);
+}
+
+/* Who holds whom depends on what overlaps elsewhere: many walks must leave it to one. */
+static void overlaps_are_left_to_one(void **state)
+{
+    (void)state;
+    struct pool *pool;
+    int used = 0, tried = 0;
+    assert_int_equal(pool_open(&pool, 2, NULL), LAM_OK);
+    for (uint64_t i = 1; i < 60; i++, tried++) {
+        struct made made;
+        seed = i << 8;
+        make_nested(&made, 300 + any(900), 5);
+        int found = check(&made, pool);
+        if (found < 0)
+            fail_msg("seed %llu", (unsigned long long)i);
+        used += found > 0;
+        made_free(&made);
+    }
+    assert_true(used < tried);
+    pool_close(&pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_walk_and_many_agree),
+        cmocka_unit_test(overlaps_are_left_to_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
