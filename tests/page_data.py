@@ -223,7 +223,11 @@ def test_compared():
     done = subprocess.run([LAMELLA, "diff", "--format", "json", "--top", "0", "a1.lamella", "b1.lamella"], capture_output=True, check=True, timeout=60)
     equal(made.comparisons, [json.loads(done.stdout)], "what diff says")
     page("sets.html", "--compare", "a1.lamella", "a2.lamella", "--against", "b1.lamella", "b2.lamella")
-    equal(Page("sets.html").comparisons[0]["repeated"], True, "sets of runs")
+    sets = Page("sets.html")
+    equal(sets.comparisons[0]["repeated"], True, "sets of runs")
+    lengths = {name: report(f"{name}.lamella")["session"]["elapsed_s"] for name in ("a1", "a2", "b1", "b2")}
+    shorter = [min(pair, key=lengths.get) + ".lamella" for pair in (("a1", "a2"), ("b1", "b2"))]
+    equal([r.header["name"] for r in sets.recordings], shorter, "of two runs the shorter one is shown")
     page("x.html", "--compare", "a1.lamella", wanted=2)
     page("x.html", "a1.lamella", "b1.lamella", wanted=2)
 

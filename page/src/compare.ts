@@ -101,11 +101,16 @@ export class Compare {
   readonly root = el("div", { class: "compare" });
 
   constructor(models: Model[], comparison: Json, keys: Keys) {
+    const runs = (side: string): number => (isObj(comparison) && Array.isArray(comparison[side]) ? comparison[side].length : 1);
+    if (runs("before") > 1 || runs("after") > 1) {
+      const shown = `${count(runs("before"))} before and ${count(runs("after"))} after`;
+      this.root.append(el("p", { class: "note" }, `Compared are ${shown}: the tables hold medians. Of each set the charts, and all other sections, show the run of middle length.`));
+    }
     if (models.length > 1) this.builds(models, keys);
     if (isObj(comparison)) this.moved(comparison);
   }
 
-  // The first of each set; what is selected in one is selected in the other, by name.
+  // One of each set; what is selected in one is selected in the other, by name.
   private builds(models: Model[], keys: Keys): void {
     const before = models.find((m) => (m.data.header.set ?? 0) === 0) ?? models[0];
     const after = models.find((m) => m.data.header.set === 1) ?? models[1];

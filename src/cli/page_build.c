@@ -1,6 +1,7 @@
 #include "cli/page_build.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "analysis/replay_answers.h"
 #include "base/file.h"
@@ -47,10 +48,55 @@ static int put_recording(const struct page_plan *plan, struct classifier *cls, c
     return rc;
 }
 
-static int put_comparison(const struct page_plan *plan, struct classifier *cls, struct byteout *out,
-                          struct lam_error *err)
+/* ---- two sets ---- */
+
+struct run_length {
+    double wall_s; /* NaN: not known */
+    const char *input;
+};
+
+static int compare_lengths(const void *left, const void *right)
 {
-    struct run_matrix matrix = {0};
+    const struct run_length *a = left, *b = right;
+    return a->wall_s < b->wall_s ? -1 : a->wall_s > b->wall_s;
+}
+
+static const struct run_row *wall_row(const struct run_matrix *matrix)
+{
+    array_each(&matrix->rows, row)
+    {
+        if (row->section == RUN_TOTALS &&
+            strcmp(run_matrix_text(matrix, row->key), run_total_wall) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+/* Of several runs of the same work the one of middle length, of two the shorter one; the first where lengths are not known. */
+static int typical_run(const struct run_matrix *matrix, uint32_t side, const char **input)
+{
+    LAM_ARRAY(struct run_length) lengths = {0};
+    const struct run_row *wall = wall_row(matrix);
+    int rc = LAM_OK;
+    for (uint32_t run = 0; rc == LAM_OK && run < matrix->runs.count; run++) {
+        const struct run_info *info = &matrix->runs.items[run];
+        struct run_length length = {.input = run_matrix_text(matrix, info->name)};
+        length.wall_s = wall ? run_matrix_values(matrix, wall, run).of[RUN_SELF] : NAN;
+        if (info->side == side)
+            rc = array_push(&lengths, length);
+    }
+    if (rc == LAM_OK && lengths.count) {
+        if (wall)
+            array_sort(&lengths, compare_lengths);
+        *input = lengths.items[wall ? (lengths.count - 1) / 2 : 0].input;
+    }
+    array_free(&lengths);
+    return rc;
+}
+
+static int put_differences(const struct page_plan *plan, struct run_matrix *matrix,
+                           struct byteout *out, struct lam_error *err)
+{
     struct compare compare = {0};
     struct compare_options options = {.metric = RUN_SELF};
     struct compare_view view = {.fail_above = NAN};
@@ -59,17 +105,31 @@ static int put_comparison(const struct page_plan *plan, struct classifier *cls, 
     if (!json)
         return lam_error_set(err, LAM_E_NOMEM, "page: out of memory");
     byteout_init_strbuf(json, &text);
-    int rc = run_sides_read(plan->sides, &matrix, cls, err);
-    if (rc == LAM_OK)
-        rc = compare_make(&compare, &matrix, &options, err);
+    int rc = compare_make(&compare, matrix, &options, err);
     if (rc == LAM_OK)
         rc = write_compare_json(&compare, &view, json, err);
     if (rc == LAM_OK)
         rc = write_page_comparison(&text, plan->redacts, out, err);
     compare_free(&compare);
-    run_matrix_free(&matrix);
     strbuf_free(&text);
     mem_free(json);
+    return rc;
+}
+
+static int put_sides(const struct page_plan *plan, struct classifier *cls, struct byteout *out,
+                     struct lam_error *err)
+{
+    struct run_matrix matrix = {0};
+    int rc = run_sides_read(plan->sides, &matrix, cls, err);
+    for (uint32_t side = 0; rc == LAM_OK && side < COMPARE_SIDES; side++) {
+        const char *input = plan->sides->inputs[side].items[0];
+        rc = typical_run(&matrix, side, &input);
+        if (rc == LAM_OK)
+            rc = put_recording(plan, cls, input, side, out, err);
+    }
+    if (rc == LAM_OK)
+        rc = put_differences(plan, &matrix, out, err);
+    run_matrix_free(&matrix);
     return rc;
 }
 
@@ -81,12 +141,9 @@ int page_build(const struct page_plan *plan, struct byteout *out, struct lam_err
     int rc = write_page_begin(out, err);
     if (rc == LAM_OK)
         rc = classifier_open(&cls, &options, err);
-    if (rc == LAM_OK && plan->input)
-        rc = put_recording(plan, cls, plan->input, 0, out, err);
-    for (unsigned side = 0; rc == LAM_OK && !plan->input && side < COMPARE_SIDES; side++)
-        rc = put_recording(plan, cls, plan->sides->inputs[side].items[0], side, out, err);
-    if (rc == LAM_OK && !plan->input)
-        rc = put_comparison(plan, cls, out, err);
+    if (rc == LAM_OK)
+        rc = plan->input ? put_recording(plan, cls, plan->input, 0, out, err)
+                         : put_sides(plan, cls, out, err);
     classifier_close(&cls);
     if (rc == LAM_OK)
         write_page_end(out);

@@ -9,7 +9,7 @@
 
 struct page_plan {
     const char *input;             /* NULL: sides are compared */
-    const struct run_sides *sides; /* the first input of each is shown, all of them are compared */
+    const struct run_sides *sides; /* a typical run of each is shown, all of them are compared */
     bool redacts;
     size_t max_stack_bytes; /* of the file; 0: no limit; PAGE_STACKS_BY_SIZE */
     const char *const *marker_files;
