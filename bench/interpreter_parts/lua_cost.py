@@ -17,7 +17,7 @@ BUILD = os.environ.get("LAMELLA_BUILD", "build/release")
 LAMELLA = os.environ.get("LAMELLA", "build/release/lamella")
 LUA = shutil.which("lua5.4") or shutil.which("lua")
 PROGRAMS = {"nbody": 100_000, "binary_trees": 16, "pancakes": 9}
-SMALL = {"nbody": 500, "binary_trees": 6, "pancakes": 5}
+SMALL = {"nbody": (1000, 4000), "binary_trees": (6, 10), "pancakes": (5, 7)}  # for counting instructions
 POLICIES = ["all", "one_in:100", "threshold:10us", "tree"]
 BOUNDED = ["threshold:10us", "tree", "auto:20M", "one_in:1000"]
 FLIGHT = "mode=flight"
@@ -71,21 +71,24 @@ def compare(program, size, runs, directory):
 
 
 def instructions(program, directory):
-    """Instructions of the whole process beyond those of the plain run, a call: by counting, so other work on the machine does not matter."""
-    calls = run("count", program, SMALL[program], directory)[2]
-    counts = {}
+    """Instructions a call beyond those of the plain run, from two lengths of the program, so that starting and the first calls of each
+    function do not count. By counting: other work on the machine does not matter."""
+    sizes = SMALL[program]
+    calls = [run("count", program, size, directory)[2] for size in sizes]
+    costs = {}
     for how in ["plain", "hook of C", "hook of Lua", *(f"lamella {policy}" for policy in POLICIES)]:
         found = []
-        for size in (SMALL[program], 0 if program == "nbody" else 4):
+        for size in sizes:
             file = os.path.join(directory, "callgrind.out")
             run(how, program, size, directory, ("valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={file}"))
             with open(file, encoding="utf-8", errors="replace") as text:
                 found.append(int(re.search(r"^(?:summary|totals): (\d+)", text.read(), re.MULTILINE)[1]))
-        counts[how] = found[0] - found[1]  # without what starting takes
-    print(f"\n{program}: instructions beyond the plain run's, a call ({calls:,} calls)")
-    for how, count in counts.items():
+        costs[how] = (found[1] - found[0]) / (calls[1] - calls[0])
+    print(f"\n{program}: instructions a call ({calls[1] - calls[0]:,} calls), {costs['plain']:.0f} of the program itself")
+    floor = costs["hook of C"] - costs["plain"]
+    for how, cost in costs.items():
         if how != "plain":
-            print(f"  {how:24} {(count - counts['plain']) / calls:6.0f}")
+            print(f"  {how:24} {cost - costs['plain']:6.0f} {(cost - costs['plain']) / floor:6.2f} times the hook of C")
 
 
 LOOP = """

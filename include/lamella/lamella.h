@@ -406,6 +406,57 @@ static inline void lam_call_exit(struct lam_recorder *rec, struct lam_label labe
 LAM_API uint32_t lam_call_depth(struct lam_recorder *rec);
 LAM_API void lam_call_unwind(struct lam_recorder *rec, uint32_t depth);
 
+/* The same, cheaper, for a host that knows its functions and has a frame for each open call: whether a call is one in N is found
+ * without calling anything, and where every call is recorded the recorder keeps no stack. Calls of both sorts may be mixed; these are
+ * not counted by lam_call_depth(), where every call is recorded. */
+struct lam_callee { /* a function; used by one thread at a time */
+    uint32_t label; /* the rest is zero at first */
+    uint32_t skip;  /* inside: how many of its next calls are not recorded */
+    uint32_t seen, chosen;
+};
+enum lam_told {
+    LAM_TOLD_CALL = 1,     /* its end must be told */
+    LAM_TOLD_RECORDED = 2, /* one in N: it is; so what it calls itself must be told */
+    LAM_TOLD_HANDLE = 4,   /* it ends by its handle */
+};
+struct lam_open_call { /* set by lam_callee_enter() but for `host` */
+    uint32_t label;
+    uint16_t told; /* enum lam_told, added up; 0: nothing is told of its end either */
+    uint16_t host; /* for the host's own use */
+    struct lam_handle handle;
+};
+LAM_API void lam_callee_enter_event(struct lam_recorder *rec, struct lam_callee *callee,
+                                    uint32_t told_around, struct lam_open_call *call);
+
+/* One call of it that need not be told: then `call` is set, and all is done. */
+static inline int lam_callee_skips(struct lam_callee *callee, const struct lam_open_call *around,
+                                   struct lam_open_call *call)
+{
+    call->label = callee->label;
+    call->told = 0;
+    int skips = callee->skip && !(around->told & LAM_TOLD_RECORDED);
+    if (skips)
+        callee->skip--;
+    return skips;
+}
+
+/* around  the call that it is made from; told 0 if there is none */
+static inline void lam_callee_enter(struct lam_recorder *rec, struct lam_callee *callee,
+                                    const struct lam_open_call *around, struct lam_open_call *call)
+{
+    if (!lam_callee_skips(callee, around, call) && !lam_is_off(rec))
+        lam_callee_enter_event(rec, callee, around->told, call);
+}
+
+/* Calls end in the opposite order of their beginnings. */
+static inline void lam_callee_exit(struct lam_recorder *rec, const struct lam_open_call *call)
+{
+    if (call->told & LAM_TOLD_HANDLE)
+        lam_end_event(rec, call->handle);
+    else if (call->told && !lam_is_off(rec))
+        lam_call_exit_event(rec, call->label);
+}
+
 /* ---- threads ---- */
 
 /* So that event functions are signal-safe on this thread. Returns LAM_OK, LAM_E_CLOSED, LAM_E_NOMEM. */

@@ -82,6 +82,11 @@ static inline void pointer_map_remove(struct pointer_map *map, struct pointer_sl
     map->slots[hole] = (struct pointer_slot){NULL, NULL, 0, 0};
 }
 
+#define pointer_map_each(map, slot)                                                            \
+    for (struct pointer_slot *slot = (map)->slots; slot && slot <= (map)->slots + (map)->mask; \
+         slot++)                                                                               \
+        if (slot->key)
+
 static inline void pointer_map_clear(struct pointer_map *map)
 {
     free(map->slots);

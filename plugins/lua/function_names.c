@@ -8,8 +8,7 @@
 #include <sys/auxv.h>
 
 enum {
-    FIRST_SLOTS = 256,
-    SLOTS_MAX = 1 << 16,
+    FUNCTIONS_MAX = 1 << 15,
     NAME_BYTES = 160,
     LABEL_BYTES = 1024,
     TEXT_BYTES = 256,
@@ -36,12 +35,15 @@ bool frames_probe(lua_State *L)
         const void *proto = read_pointer(lua_topointer(L, -1), CLOSURE_PROTO);
         const void *name = read_pointer(proto, PROTO_SOURCE);
         is_right = read_word(proto, PROTO_LINES) == (2 | 4ull << 32) && string_is_long(name) &&
-                   string_word(name) == sizeof source - 1 &&
                    memcmp((const char *)name + STRING_TEXT, source, sizeof source) == 0;
     }
     lua_Debug up;
     if (is_right && lua_getstack(L, 1, &up))
         is_right = call_previous(ar.i_ci) == (const void *)up.i_ci;
+    if (is_right) {
+        lua_State *other = lua_newthread(L);
+        is_right = state_global(other) == state_global(L) && state_global(L) != NULL;
+    }
     lua_settop(L, top);
     return is_right;
 }
@@ -169,10 +171,9 @@ static int no_function(lua_State *L)
 
 int functions_init(struct functions *functions, lua_State *L, bool peeks)
 {
-    functions->slots = calloc(FIRST_SLOTS, sizeof *functions->slots);
-    if (!functions->slots)
+    /* So that there are slots to look at from the beginning. */
+    if (!pointer_map_add(&functions->by_key, functions))
         return LAM_E_NOMEM;
-    functions->mask = FIRST_SLOTS - 1;
     functions->peeks = peeks;
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     functions->main = lua_tothread(L, -1);
@@ -193,47 +194,43 @@ int functions_init(struct functions *functions, lua_State *L, bool peeks)
     return LAM_OK;
 }
 
+static void free_all(struct functions *functions)
+{
+    pointer_map_each(&functions->by_key, slot)
+    {
+        struct function *function = slot->value;
+        if (function)
+            free(function->text);
+        free(function);
+        *slot = (struct pointer_slot){NULL, NULL, 0, 0};
+    }
+    functions->by_key.count = 0;
+}
+
 void functions_free(struct functions *functions)
 {
-    for (uint32_t i = 0; functions->slots && i <= functions->mask; i++)
-        free(functions->slots[i].text);
-    free(functions->slots);
-    functions->slots = NULL;
+    free_all(functions);
+    pointer_map_clear(&functions->by_key);
 }
 
-static struct function *place_of(struct function *slots, uint32_t mask, const void *key)
+/* At its bound it begins anew, since most of it will be of functions that are gone. */
+static struct function *place_of(struct functions *functions, const void *key)
 {
-    uint32_t at = function_hash(key) & mask;
-    while (slots[at].key && slots[at].key != key)
-        at = (at + 1) & mask;
-    return &slots[at];
-}
-
-/* Twice as large; at its bound it begins anew, since most of it will be of functions that are gone. */
-static int make_room(struct functions *functions)
-{
-    uint32_t size = functions->mask + 1;
-    if (functions->count < size / 2)
-        return 0;
-    struct function *slots = calloc(size >= SLOTS_MAX ? FIRST_SLOTS : size * 2, sizeof *slots);
-    if (!slots)
-        return -1;
-    if (size >= SLOTS_MAX) {
-        functions_free(functions);
-        functions->mask = FIRST_SLOTS - 1;
-        functions->count = 0;
-    } else {
-        for (uint32_t i = 0; i < size; i++)
-            if (functions->slots[i].key)
-                *place_of(slots, size * 2 - 1, functions->slots[i].key) = functions->slots[i];
-        free(functions->slots);
-        functions->mask = size * 2 - 1;
+    struct pointer_slot *slot = pointer_map_find(&functions->by_key, key);
+    if (slot)
+        return slot->value;
+    if (functions->by_key.count >= FUNCTIONS_MAX)
+        free_all(functions);
+    struct function *function = calloc(1, sizeof *function);
+    slot = function ? pointer_map_add(&functions->by_key, key) : NULL;
+    if (!slot) {
+        free(function);
+        return NULL;
     }
-    functions->slots = slots;
-    return 0;
+    return slot->value = function;
 }
 
-static uint32_t flags_of(const struct functions *functions, lua_CFunction function)
+static uint16_t flags_of(const struct functions *functions, lua_CFunction function)
 {
     if (!function)
         return 0;
@@ -244,41 +241,38 @@ static uint32_t flags_of(const struct functions *functions, lua_CFunction functi
     return function == functions->wrapped ? FUNCTION_RESUMES | FUNCTION_WRAPS : 0;
 }
 
-static bool is_known(const struct functions *functions, const struct function *function,
-                     const lua_Debug *ar, uint64_t lines)
-{
-    if (functions->peeks && *ar->what != 'C')
-        return function->lines == lines &&
-               function_is_same(function, read_pointer(function->key, PROTO_SOURCE));
-    return function->lines == lines && function->source == ar->source &&
-           (!function->text || (function->word == ar->srclen &&
-                                memcmp(function->text, ar->source, function->text_bytes) == 0));
-}
-
-static void remember(struct functions *functions, struct function *function, const lua_Debug *ar)
+/* What the label was made of, to know it again. */
+static void remember(struct function *function, const void *key, const lua_Debug *ar, bool peeks)
 {
     bool is_c = *ar->what == 'C';
-    bool needs_text = !is_c;
-    function->source = ar->source;
+    function->source = peeks && !is_c ? read_pointer(key, PROTO_SOURCE) : ar->source;
     function->word = ar->srclen;
-    if (functions->peeks && !is_c) {
-        function->source = read_pointer(function->key, PROTO_SOURCE);
-        function->word = string_word(function->source);
-        needs_text = string_is_long(function->source);
-    }
-    if (needs_text) {
-        function->text_bytes = ar->srclen < TEXT_BYTES ? ar->srclen : TEXT_BYTES;
-        function->text = malloc(function->text_bytes + 1);
-        if (function->text)
-            memcpy(function->text, ar->source, function->text_bytes);
-        else
-            function->word = ~0ull; /* never the same: learned anew each time */
-    }
+    function->is_short = peeks && !is_c && function->source && !string_is_long(function->source);
+    if (function->is_short)
+        function->word = short_word(function->source);
+    if (is_c || function->is_short)
+        return;
+    function->text_bytes = ar->srclen < TEXT_BYTES ? ar->srclen : TEXT_BYTES;
+    function->text = malloc(function->text_bytes + 1);
+    if (function->text)
+        memcpy(function->text, ar->source, function->text_bytes);
 }
 
-const struct function *function_learn(struct functions *functions, lua_State *L, lua_Debug *ar)
+static bool is_known(const struct function *function, const void *key, const lua_Debug *ar, bool peeks)
 {
-    if (!lua_checkstack(L, 12) || make_room(functions) < 0)
+    if (*ar->what == 'C')
+        return function->source == ar->source;
+    if (!peeks || !function->source)
+        return function->source == (peeks ? read_pointer(key, PROTO_SOURCE) : ar->source) &&
+               function->word == ar->srclen && function->text &&
+               memcmp(function->text, ar->source, function->text_bytes) == 0;
+    const void *source = read_pointer(key, PROTO_SOURCE);
+    return function->source == source && function_has_source(function, source);
+}
+
+struct function *function_learn(struct functions *functions, lua_State *L, lua_Debug *ar)
+{
+    if (!lua_checkstack(L, 12))
         return NULL;
     lua_getinfo(L, "Sf", ar);
     bool is_c = *ar->what == 'C', is_lua;
@@ -287,14 +281,16 @@ const struct function *function_learn(struct functions *functions, lua_State *L,
     const void *key = functions->peeks ? call_function(ar->i_ci, &is_lua)
                       : is_c           ? (const void *)(uintptr_t)c_function
                                        : ar->source + (lines & 0xffffff) * 64;
-    struct function *function = place_of(functions->slots, functions->mask, key);
-    if (!function->key || !is_known(functions, function, ar, lines)) {
-        functions->count += !function->key;
+    struct function *function = place_of(functions, key);
+    bool is_there = function && function->is_learnt && function->lines == lines;
+    if (function && !(is_there && is_known(function, key, ar, functions->peeks))) {
         free(function->text);
-        *function = (struct function){.key = key, .lines = lines};
-        remember(functions, function, ar);
+        *function = (struct function){.lines = lines, .is_learnt = true};
+        remember(function, key, ar, functions->peeks);
         function->flags = flags_of(functions, c_function);
-        function->label = label_of(L, functions->main, ar, key);
+        function->callee.label = label_of(L, functions->main, ar, key);
+        function->is_plain = function->flags == 0 &&
+                             (is_c || function->is_short || (functions->peeks && function->source));
     }
     lua_pop(L, 1);
     return function;

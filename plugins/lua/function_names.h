@@ -5,6 +5,7 @@
 #ifndef LAMELLA_PLUGIN_FUNCTION_NAMES_H
 #define LAMELLA_PLUGIN_FUNCTION_NAMES_H
 
+#include "../common/pointer_map.h"
 #include "lamella/lamella.h"
 #include "lua_frames.h"
 
@@ -15,20 +16,21 @@ enum function_flag {
 };
 
 struct function {
-    const void *key; /* prototype or C function; NULL: free */
-    const void *source;
+    struct lam_callee callee; /* label 0: not recorded */
+    const void *source; /* with `word`, what tells it from another at the same address: function_peek() */
     uint64_t lines;
     uint64_t word;
-    uint32_t label; /* 0: not recorded */
-    uint32_t flags;
-    char *text; /* of a long source */
+    uint16_t flags;
+    bool is_learnt;
+    bool is_short; /* a Lua function whose source is a short string */
+    bool is_plain; /* can be told by a look, and nothing is to be done for it */
+    char *text;    /* of a long source */
     size_t text_bytes;
 };
 
 struct functions {
-    struct function *slots;
-    uint32_t mask, count;
-    bool peeks; /* frames_probe() */
+    struct pointer_map by_key; /* prototype or C function -> struct function */
+    bool peeks;                /* frames_probe() */
     lua_State *main;
     lua_CFunction yield, resume, wrapped;
 };
@@ -38,33 +40,48 @@ int functions_init(struct functions *functions, lua_State *L, bool peeks);
 void functions_free(struct functions *functions);
 
 /* The function of the call `ar`, found the long way; NULL: no memory. Asks Lua for nothing that it would have to allocate. */
-const struct function *function_learn(struct functions *functions, lua_State *L, lua_Debug *ar);
+struct function *function_learn(struct functions *functions, lua_State *L, lua_Debug *ar);
 
-static inline uint32_t function_hash(const void *key)
+/* Is the source of a prototype at the same address still the same? Long ones, above 40 bytes, have no hash to be told by. */
+static inline bool function_has_source(const struct function *function, const void *source)
 {
-    return (uint32_t)((uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15ull >> 40);
+    if (function->is_short)
+        return function->word == short_word(source);
+    if (!function->text || function->word != read_word(source, STRING_LONG_BYTES))
+        return false;
+    const char *text = (const char *)source + STRING_TEXT;
+    size_t last = function->text_bytes - sizeof(uint64_t);
+    for (size_t at = 0; at < last; at += sizeof(uint64_t))
+        if (read_word(text, (int)at) != read_word(function->text, (int)at))
+            return false;
+    return read_word(text, (int)last) == read_word(function->text, (int)last);
 }
 
-static inline bool function_is_same(const struct function *function, const void *source)
+/* The same if it is plain and in its place; else NULL. */
+static inline struct function *function_peek(const struct functions *functions, const lua_Debug *ar)
 {
-    return function->source == source && function->word == string_word(source) &&
-           (!function->text ||
-            memcmp(function->text, (const char *)source + STRING_TEXT, function->text_bytes) == 0);
-}
-
-static inline const struct function *function_of(struct functions *functions, lua_State *L,
-                                                 lua_Debug *ar)
-{
-    if (__builtin_expect(functions->peeks, 1)) {
-        bool is_lua;
-        const void *key = call_function(ar->i_ci, &is_lua);
-        const struct function *function = &functions->slots[function_hash(key) & functions->mask];
-        if (__builtin_expect(key && function->key == key, 1) &&
-            (!is_lua || (function->lines == read_word(key, PROTO_LINES) &&
-                         function_is_same(function, read_pointer(key, PROTO_SOURCE)))))
-            return function;
+    bool is_lua;
+    const void *key = call_function(ar->i_ci, &is_lua);
+    const struct pointer_map *map = &functions->by_key;
+    const struct pointer_slot *slot = &map->slots[pointer_map_home(map, key)];
+    struct function *function = slot->value;
+    if (__builtin_expect(slot->key != key || !function->is_plain, 0))
+        return NULL;
+    if (is_lua) {
+        const void *source = read_pointer(key, PROTO_SOURCE);
+        if (__builtin_expect(function->source != source ||
+                                 function->lines != read_word(key, PROTO_LINES) ||
+                                 !function_has_source(function, source),
+                             0))
+            return NULL;
     }
-    return function_learn(functions, L, ar);
+    return function;
+}
+
+static inline struct function *function_of(struct functions *functions, lua_State *L, lua_Debug *ar)
+{
+    struct function *function = functions->peeks ? function_peek(functions, ar) : NULL;
+    return function ? function : function_learn(functions, L, ar);
 }
 
 #endif

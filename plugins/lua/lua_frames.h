@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum {
+    STATE_GLOBAL = 24,  /* lua_State: what the states of a universe share */
     CALL_PREVIOUS = 16, /* CallInfo: the call around it; `func` comes first */
     VALUE_TAG = 8,      /* TValue */
     TAG_LUA = 0x46,
@@ -41,22 +42,27 @@ static inline const void *read_pointer(const void *base, int at)
     return pointer;
 }
 
+static inline const void *state_global(const lua_State *L)
+{
+    return read_pointer(L, STATE_GLOBAL);
+}
+
 static inline const void *call_previous(const void *call)
 {
     return read_pointer(call, CALL_PREVIOUS);
 }
 
-/* What a call runs: the prototype of a Lua function, the C function, or NULL. */
+/* What a call runs: the prototype of a Lua function, the C function; another address, of nothing that is called, if it is neither. */
 static inline const void *call_function(const void *call, bool *is_lua)
 {
     const void *value = read_pointer(call, 0);
     /* One byte: it has just been written as one, and a wider read would wait for that. */
     uint8_t tag = ((const uint8_t *)value)[VALUE_TAG];
-    const void *closure = read_pointer(value, 0);
+    const void *function = read_pointer(value, 0);
     *is_lua = tag == TAG_LUA;
-    if (tag == TAG_LUA || tag == TAG_C)
-        return read_pointer(closure, CLOSURE_PROTO);
-    return tag == TAG_BARE_C ? closure : NULL;
+    if (__builtin_expect(tag == TAG_LUA || tag == TAG_C, 1))
+        return read_pointer(function, CLOSURE_PROTO);
+    return tag == TAG_BARE_C ? function : value;
 }
 
 /* A string may be NULL: the source of a function without debug information. */
@@ -65,13 +71,10 @@ static inline bool string_is_long(const void *string)
     return string && read_word(string, STRING_WORD) & STRING_IS_LONG;
 }
 
-/* A word that differs between texts: the hash of short ones, the length of long ones. */
-static inline uint64_t string_word(const void *string)
+/* A word that differs between short strings: with their hash. Not the source of a function without debug information, which is NULL. */
+static inline uint64_t short_word(const void *string)
 {
-    if (!string)
-        return 0;
-    uint64_t word = read_word(string, STRING_WORD);
-    return word & STRING_IS_LONG ? read_word(string, STRING_LONG_BYTES) : word & ~STRING_MARK_BITS;
+    return read_word(string, STRING_WORD) & ~STRING_MARK_BITS;
 }
 
 /* Are the places right for the Lua that runs? May raise an error for lack of memory. */

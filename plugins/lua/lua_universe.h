@@ -2,41 +2,32 @@
  *
  * Every coroutine that had an event is a *routine* with a shadow of its calls. Lua keeps its calls in a list whose elements are used
  * again but never move, so that the address of a call tells whether a shadow and Lua agree: each event first takes off the shadow
- * what Lua has left in the meantime without saying so (errors). */
+ * what Lua has left in the meantime without saying so (errors).
+ *
+ * Nothing here asks Lua for memory while a program runs, nor raises an error. */
 #ifndef LAMELLA_PLUGIN_LUA_UNIVERSE_H
 #define LAMELLA_PLUGIN_LUA_UNIVERSE_H
 
 #include <pthread.h>
 
+#include "../common/call_shadow.h"
+#include "../common/spare_tracks.h"
 #include "function_names.h"
 #include <lua.h>
 
 #include "lamella/lua.h"
 
-struct shadow {
-    const void *call; /* CallInfo of Lua's */
-    uint32_t label;   /* 0: not recorded */
-    uint32_t flags;   /* enum function_flag */
-};
-
 struct routine {
     lua_State *L;
-    struct shadow *top;
-    struct shadow *frames; /* frames[0] stands below the first call */
-    struct shadow *end;
+    struct shadow_stack stack;
     struct universe *universe;
-    struct routine *resumer; /* who runs when this one yields; NULL: the host */
-    struct lam_track track;
+    struct routine *resumer;  /* who runs when this one yields; NULL: the host */
+    struct lam_track track;   /* 0: none yet */
     struct lam_track outside; /* what the thread ran when the host came in here */
     uint32_t track_label;
-    bool has_track, is_main, is_stale;
+    bool is_main, is_stale;
     lua_Hook inner; /* the script's own */
     int inner_mask, inner_count;
-};
-
-struct spare_track {
-    struct lam_track track;
-    uint32_t label;
 };
 
 struct universe {
@@ -46,10 +37,8 @@ struct universe {
     int count;             /* sampling: instructions; 0: every call */
     lua_State *main;
     struct functions functions;
-    struct routine **routines; /* by state */
-    uint32_t routine_count, routine_mask;
-    struct spare_track *spares; /* of coroutines that are over, for others with the same body */
-    uint32_t spare_count, spare_capacity;
+    struct pointer_map routines; /* by state */
+    struct spare_tracks spares;
     struct universe *next;
     pthread_t thread; /* that started it */
 };
@@ -61,15 +50,47 @@ struct universe *universe_of(lua_State *L);
 int universe_start(lua_State *L, int count);
 /* Ends all calls and takes the hooks off. L: any state of it. */
 void universe_stop(struct universe *universe, lua_State *L);
-/* Memory; it is stopped. */
-void universe_free(struct universe *universe);
 
-/* The routine of L if it has one. */
+/* ---- lua_routines.c ---- */
+
+/* What this thread runs. Checked against `epoch`, which changes when a universe stops, before `routine` is looked at. */
+struct running {
+    lua_State *L;
+    struct routine *routine;
+    uint32_t epoch;
+    uint32_t generation; /* of the recorder */
+    struct lam_track track;
+};
+extern __thread struct running running
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern uint32_t epoch __attribute__((visibility("hidden"))); /* atomic */
+extern uint32_t forks; /* of this process, since it was another */
+
+static inline uint32_t recorder_now(void)
+{
+    return __atomic_load_n(&lam_on, __ATOMIC_RELAXED);
+}
+
+/* The routine of L if it has one; or made, NULL: no memory. */
 struct routine *routine_of(struct universe *universe, lua_State *L);
-/* Makes it; NULL: no memory. */
 struct routine *routine_for(struct universe *universe, lua_State *L);
-/* Sets our hook on L, on top of the one that routine->inner names. */
+void routines_free(struct universe *universe);
+void run(struct routine *routine, struct lam_track track);
+/* The routine that runs yields or is over. */
+void go_back(struct routine *routine);
+/* It has ended, by itself, by an error, or unnoticed; `end`: its track must be running. */
+void routine_end(struct routine *routine);
+void routine_end_elsewhere(struct routine *routine);
+/* Makes the shadow what Lua's stack is from `level` outwards (0: all of it). Returns false without memory. */
+bool routine_align(struct routine *routine, lua_State *L, int level);
+/* Something happens in L, which did not run until now. Returns false when it is not to be recorded. */
+bool routine_arrive(lua_State *L, lua_Debug *ar);
+
+/* ---- lua_events.c ---- */
+
+/* Sets our hook on L, on top of the one that routine->inner names; takes it off; is it set? */
 void routine_hook(struct universe *universe, struct routine *routine, lua_State *L);
-bool universe_hooks(lua_State *L); /* is ours set there? */
+void routine_unhook(const struct routine *routine, lua_State *L);
+bool universe_hooks(lua_State *L);
 
 #endif

@@ -232,6 +232,16 @@ static void leave_all(struct lane *lane, const struct frame *frame)
 
 /* ---- one in N ---- */
 
+static uint32_t draw(struct lane *lane, uint32_t below)
+{
+    if (!lane->random)
+        lane->random = clock_counter() | 1;
+    lane->random ^= lane->random << 13;
+    lane->random ^= lane->random >> 7;
+    lane->random ^= lane->random << 17;
+    return (uint32_t)(lane->random >> 32) % below;
+}
+
 /* The first N calls of a function are recorded, each for itself; then one of every N, at a place in its block that is drawn, so
  * that no rhythm of the program's falls in with ours. Returns the weight; 0: not this one. */
 static uint32_t pick(struct lane *lane, uint32_t label)
@@ -245,7 +255,6 @@ static uint32_t pick(struct lane *lane, uint32_t label)
         lane->picks = map;
         if ((lane->rec->calls & ~(uint32_t)LAM_CALLS_AUTO) == LAM_CALLS_ONE_IN)
             lane->quick_picks = lane->picks;
-        lane->random = clock_counter() | 1;
     }
     struct pick *pick = &lane->picks[label % PICK_COUNTERS];
     uint32_t at = pick->seen++;
@@ -253,19 +262,15 @@ static uint32_t pick(struct lane *lane, uint32_t label)
         return 1;
     at -= n;
     if (at == 0) {
-        lane->random ^= lane->random << 13;
-        lane->random ^= lane->random >> 7;
-        lane->random ^= lane->random << 17;
-        pick->chosen = (uint32_t)(lane->random >> 32) % n;
+        pick->chosen = draw(lane, n);
     }
     if (at == n - 1)
         pick->seen = n;
     return at == pick->chosen ? n : 0;
 }
 
-static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *frame)
+static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *frame, uint32_t weight)
 {
-    uint32_t weight = pick(lane, frame->label);
     frame->is_picked = weight != 0;
     frame->is_timed = frame->is_picked || frame[-1].is_picked;
     if (weight) {
@@ -446,7 +451,9 @@ static void leave_tree(struct lane *lane, struct calls *calls, struct frame *fra
 
 /* ---- enter and exit ---- */
 
-static void enter(struct lane *lane, struct calls *calls, uint32_t label)
+/* weight: one in N: how many calls it stands for */
+static void enter(struct lane *lane, struct calls *calls, uint32_t label, uint32_t mode,
+                  uint32_t weight)
 {
     if (calls->depth + 1 >= calls->capacity && grow_frames(calls) < 0) {
         calls->depth++;
@@ -454,13 +461,13 @@ static void enter(struct lane *lane, struct calls *calls, uint32_t label)
         return;
     }
     struct frame *frame = &calls->frames[++calls->depth];
-    *frame = (struct frame){.label = label, .mode = (uint8_t)mode_of(lane, calls)};
+    *frame = (struct frame){.label = label, .mode = (uint8_t)mode};
     if (frame->mode & LAM_CALLS_TREE)
         enter_tree(lane, calls, frame);
     else if (frame->mode & LAM_CALLS_THRESHOLD)
         enter_threshold(lane, calls, frame);
     else if (frame->mode & LAM_CALLS_ONE_IN)
-        enter_one_in(lane, calls, frame);
+        enter_one_in(lane, calls, frame, weight);
     else
         enter_all(lane, frame);
 }
@@ -527,6 +534,12 @@ static inline int enter_quickly(struct lane *lane, struct calls *calls, uint32_t
     return 0;
 }
 
+static void enter_by_label(struct lane *lane, struct calls *calls, uint32_t label)
+{
+    uint32_t mode = mode_of(lane, calls);
+    enter(lane, calls, label, mode, mode == LAM_CALLS_ONE_IN ? pick(lane, label) : 0);
+}
+
 static inline int leave_quickly(struct lane *lane, struct calls *calls, uint32_t label)
 {
     if (calls->depth - 1 >= calls->capacity - 1) /* none, or one without a frame */
@@ -549,7 +562,81 @@ void lam_call_enter_event(struct lam_recorder *rec, uint32_t label)
         return;
     struct calls *calls = lane && lane->rec->call_kind ? calls_of(lane) : NULL;
     if (calls)
-        enter(lane, calls, label);
+        enter_by_label(lane, calls, label);
+}
+
+/* As pick(), with the counters in the host's hands. How many calls come before the next one that is recorded is known as soon
+ * as the one before it is. */
+static uint32_t pick_callee(struct lane *lane, struct lam_callee *callee)
+{
+    uint32_t n = lane->rec->one_in, rest = 0, is_first = callee->seen < n;
+    if (is_first && ++callee->seen < n)
+        return 1;
+    if (!is_first && callee->skip) { /* asked only since the call around it is recorded */
+        callee->skip--;
+        return 0;
+    }
+    if (!is_first)
+        rest = n - 1 - callee->chosen;
+    callee->chosen = draw(lane, n);
+    callee->skip = rest + callee->chosen;
+    return is_first ? 1 : n;
+}
+
+static __attribute__((noinline)) uint32_t enter_callee(struct lane *lane, struct lam_callee *callee,
+                                                       uint32_t told_around)
+{
+    struct calls *calls = lane->rec->call_kind ? calls_of(lane) : NULL;
+    if (!calls)
+        return 0;
+    if ((lane->rec->calls & ~(uint32_t)LAM_CALLS_AUTO) != LAM_CALLS_ONE_IN ||
+        mode_of(lane, calls) != LAM_CALLS_ONE_IN) {
+        callee->skip = 0;
+        enter_by_label(lane, calls, callee->label);
+        return LAM_TOLD_CALL;
+    }
+    uint32_t weight = pick_callee(lane, callee);
+    if (!weight && !(told_around & LAM_TOLD_RECORDED))
+        return 0;
+    enter(lane, calls, callee->label, LAM_CALLS_ONE_IN, weight);
+    return LAM_TOLD_CALL | (weight ? (uint32_t)LAM_TOLD_RECORDED : 0);
+}
+
+/* Every call, the long way. */
+static __attribute__((noinline)) void begin_callee(struct lane *lane, struct lam_open_call *call)
+{
+    struct slot_place place = put_call(lane, lane->rec->call_kind, call->label, UINT64_MAX, 0, 0);
+    call->handle = (struct lam_handle){place.ref, place.time};
+    call->told = place.slot ? LAM_TOLD_HANDLE : 0;
+}
+
+void lam_callee_enter_event(struct lam_recorder *rec, struct lam_callee *callee,
+                            uint32_t told_around, struct lam_open_call *call)
+{
+    struct lane *lane = lane_of(rec);
+    if (__builtin_expect(!lane || !call->label, 0))
+        return;
+    const struct lam_recorder *own = lane->rec;
+    if (__builtin_expect(own->calls != 0 || !own->call_kind, 0)) {
+        call->told = (uint16_t)enter_callee(lane, callee, told_around);
+        return;
+    }
+    if (__builtin_expect(!lane->plain || own->call_kind > STREAM_SLOT_KIND_MAX, 0)) {
+        begin_callee(lane, call);
+        return;
+    }
+    struct slot_place place;
+    uint32_t before = lane_enter(lane);
+    int done = slot_try(lane, sizeof(struct stream_slot), &place);
+    if (__builtin_expect(done, 1))
+        slot_store(&place, call->label, own->call_kind, 0);
+    lane_leave(lane, before);
+    if (__builtin_expect(!done, 0)) {
+        begin_callee(lane, call);
+        return;
+    }
+    call->handle = (struct lam_handle){place.ref, place.time};
+    call->told = LAM_TOLD_HANDLE;
 }
 
 /* Depth of the innermost call of that label; 0: there is none. */

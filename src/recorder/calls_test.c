@@ -533,6 +533,96 @@ static void short_coroutines(void **state)
     end();
 }
 
+/* As one_in_n(), by callees: what is skipped costs the host a decrement, and the sums are as near. */
+static void one_in_n_by_callees(void **state)
+{
+    (void)state;
+    begin_with("calls=one_in:16");
+    struct lam_callee f = {.label = label("f").id}, g = {.label = label("g").id};
+    const struct lam_open_call none = {.told = 0};
+    uint64_t f_self = 0, g_total = 0, told = 0;
+    enum { CALLS = 20000 };
+    for (unsigned i = 0; i < CALLS; i++) {
+        uint64_t length = 20 + i * 7919 % 11;
+        struct lam_open_call outer, inner;
+        lam_callee_enter(LAM_DEFAULT, &f, &none, &outer);
+        fake_ns += 10;
+        lam_callee_enter(LAM_DEFAULT, &g, &outer, &inner);
+        fake_ns += length;
+        lam_callee_exit(LAM_DEFAULT, &inner);
+        fake_ns += 10;
+        lam_callee_exit(LAM_DEFAULT, &outer);
+        f_self += 20;
+        g_total += length;
+        told += outer.told ? 1 : 0;
+        told += inner.told ? 1 : 0;
+    }
+    assert_int_equal(lam_call_depth(LAM_DEFAULT), 0);
+    finish();
+    assert_in_range(told, 2 * CALLS / 16, 2 * 16 + 4 * CALLS / 16);
+    uint64_t f_own = 0, g_time = 0, f_count = 0;
+    for (size_t i = 0; i < in.count; i++) {
+        const struct decoded_event *ev = &in.events[i];
+        if (ev->code < 32 || !ev->end)
+            continue;
+        const struct stream_slot *self = ev->ended_elsewhere ? ev->end_more : ev->more;
+        while (stream_slot_code(self) != STREAM_SLOT_SELF)
+            self++;
+        uint32_t weight = decoded_kind(&in, ev->code)->weight;
+        if (ev->id == f.label) {
+            f_own += self->rest * weight;
+            f_count += weight;
+        } else {
+            g_time += (ev->end - ev->start) * weight;
+        }
+    }
+    assert_in_range(f_count, CALLS - 16, CALLS + 16);
+    assert_in_range(f_own, f_self - 20 * 16, f_self + 20 * 16); /* exact but for the last block */
+    assert_in_range(g_time, g_total - g_total / 20, g_total + g_total / 20);
+    assert_int_equal(count_of(STREAM_COUNT_UNBALANCED_EXITS), 0);
+    end();
+}
+
+/* Every call by callees: no stack here, the ends come by handle. And the tree, which needs one. */
+static void callees_under_other_policies(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"", "calls=tree", "calls=auto:64K"};
+    for (size_t policy = 0; policy < 3; policy++) {
+        begin_with(policies[policy]);
+        struct lam_callee f = {.label = label("f").id}, nothing = {.label = 0};
+        const struct lam_open_call none = {.told = 0};
+        struct lam_open_call outer, inner;
+        lam_callee_enter(LAM_DEFAULT, &f, &none, &outer);
+        assert_int_equal(outer.label, f.label);
+        assert_int_equal(outer.told, policy ? LAM_TOLD_CALL : LAM_TOLD_HANDLE);
+        lam_callee_enter(LAM_DEFAULT, &nothing, &outer, &inner);
+        assert_int_equal(inner.told, 0);
+        fake_ns += 5;
+        lam_callee_exit(LAM_DEFAULT, &inner);
+        for (int i = 0; i < 10000; i++) {
+            lam_callee_enter(LAM_DEFAULT, &f, &outer, &inner);
+            fake_ns += 1;
+            lam_callee_exit(LAM_DEFAULT, &inner);
+        }
+        lam_callee_exit(LAM_DEFAULT, &outer);
+        finish();
+        for (size_t i = 0; policy == 0 && i < 10001; i++) {
+            const struct decoded_event *ev = decoded_find(&in, "f", (unsigned)i);
+            assert_int_equal(ev->end - ev->start, i ? 1 : 10005);
+        }
+        assert_int_equal(in.pages[STREAM_PAGE_TREE], policy != 0);
+        assert_int_equal(count_of(STREAM_COUNT_UNBALANCED_EXITS), 0);
+        end();
+    }
+    /* A recording that is closed: nothing is told. */
+    struct lam_callee f = {.label = 1};
+    struct lam_open_call call, none = {.told = 0};
+    lam_callee_enter(LAM_DEFAULT, &f, &none, &call);
+    assert_int_equal(call.told, 0);
+    lam_callee_exit(LAM_DEFAULT, &call);
+}
+
 static void late_names(void **state)
 {
     (void)state;
@@ -666,6 +756,8 @@ int main(void)
         cmocka_unit_test(switches_in_the_tree),
         cmocka_unit_test(switches_of_thinned_calls),
         cmocka_unit_test(short_coroutines),
+        cmocka_unit_test(one_in_n_by_callees),
+        cmocka_unit_test(callees_under_other_policies),
         cmocka_unit_test(late_names),
         cmocka_unit_test(labels_of_all_sorts),
         cmocka_unit_test(a_million_labels),
