@@ -514,8 +514,8 @@ static int find_recorder_counts(struct draft *draft)
          "end of an interval was refused: it had ended already, or it is a forked parent's",
          "ends of intervals were refused: they had ended already, or are a forked parent's"},
         {end->clamped_times, "clamped_times", REPORT_NOTE,
-         "time ran backwards within its thread and was moved to the one before it",
-         "times ran backwards within their thread and were moved to the one before them"},
+         "timestamp is earlier than the one before it on its thread, and was moved to it",
+         "timestamps are earlier than those before them on their threads, and were moved to them"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (kinds[i].count == 0)

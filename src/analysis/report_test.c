@@ -342,7 +342,7 @@ static void what_recorders_counted_is_told(void **unused)
         {"unbalanced_exits", "2 calls were closed",
          offsetof(struct profile_session_end, unbalanced_exits), 2},
         {"refused_ends", "3 ends of", offsetof(struct profile_session_end, refused_ends), 3},
-        {"clamped_times", "4 times ran", offsetof(struct profile_session_end, clamped_times), 4},
+        {"clamped_times", "4 timestamps", offsetof(struct profile_session_end, clamped_times), 4},
     };
     enum { ROWS = sizeof rows / sizeof *rows };
     for (size_t i = 0; i <= ROWS; i++) { /* the last time nothing was counted */
