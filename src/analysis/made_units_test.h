@@ -10,7 +10,8 @@ struct made_unit {
     uint32_t parent; /* number of a unit before it, from 1; 0: none */
 };
 
-static inline void push_unit(struct feed *feed, uint32_t id, const struct made_unit *made)
+static inline void push_unit_as(struct feed *feed, uint32_t id, const struct made_unit *made,
+                                enum profile_sampled sampled)
 {
     struct profile_text argv[32] = {text_of(made->exe)};
     size_t argc = 1;
@@ -28,8 +29,13 @@ static inline void push_unit(struct feed *feed, uint32_t id, const struct made_u
                                       .comm = text_of(""),
                                       .argv = argv,
                                       .argc = argc,
-                                      .sampled = PROFILE_SAMPLED_NO};
+                                      .sampled = sampled};
     assert_int_equal(feed->sink.ops->process(feed->sink.ctx, &process), LAM_OK);
+}
+
+static inline void push_unit(struct feed *feed, uint32_t id, const struct made_unit *made)
+{
+    push_unit_as(feed, id, made, PROFILE_SAMPLED_NO);
 }
 
 static inline void open_made(struct feed *feed, const struct made_unit *units, size_t count)
