@@ -232,6 +232,13 @@ def test_programs(python, version):
         os.rename("out", f"out-{name}") if os.path.exists("out") else None
 
 
+def test_generators(python, _):
+    both(python, os.path.join(lib.DATA, "generators.py"))
+    rows = lib.view("out", "--show", "intervals")
+    still_open = [row["label"] for row in rows if row["type"] == "interval" and "open" in row["flags"]]
+    assert not still_open and b"without an exit" not in lib.lamella("report", "out"), still_open
+
+
 def test_modules(python, _):
     write("package/__init__.py", "print('package', __name__)\n")
     write("package/__main__.py", "import sys\nprint(sys.argv, sys.path[0], __spec__.name, __file__)\ndef f(): 1 / 0\nf()\n")
@@ -263,9 +270,11 @@ def test_usage(python, _):
                              (["-o", "/proc/no/out", "fine.py"], b"lamella: ")):
         done = lib.run(python, "-m", "lamella", *arguments)
         assert done.returncode == 2 and words in done.stderr and not done.stdout and done.stderr.count(b"\n") == 1, (arguments, done)
+    done = lib.run(python, "-m", "lamella", "-o", "out", "fine.py", env=lib.environment(PYTHONPATH=os.path.join(os.environ["LAMELLA_SRC"], "plugins", "python")))
+    assert done.returncode == 2 and b"not built for this Python, 3." in done.stderr and done.stderr.count(b"\n") == 1, done
     done = lib.run(python, "-m", "lamella", "--help")
     assert done.returncode == 0 and b"--calls" in done.stdout
 
 
 if __name__ == "__main__":
-    lib.main([test_programs, test_modules, test_safe_path, test_usage])
+    lib.main([test_programs, test_generators, test_modules, test_safe_path, test_usage])

@@ -75,6 +75,14 @@ def test_fork_hooks(python, version):
         subprocess.run(["rm", "-rf", "hooks"], check=True)
 
 
+def test_another_interpreter(python, version):
+    done = lib.run(python, "-W", "ignore", PROGRAM, "all", "another_interpreter")
+    assert done.returncode == 0 and done.stdout == b"True\ndone\n" and not done.stderr and not os.path.exists("never"), done
+    counts, rows = names("beside")
+    assert sum(count for path, count in counts.items() if path[-1] == "f") == 2 + 3, counts
+    is_whole(rows)
+
+
 def test_by_hand(python, version):
     done = situations(python, "all", "by_hand", "c_calls")
     assert done.stdout == b"ValueError\nOSError\nOSError\ndone\n", done.stdout
@@ -125,4 +133,4 @@ def test_host(python, version):
 
 
 if __name__ == "__main__":
-    lib.main([test_start_and_stop, test_threads, test_fork_hooks, test_by_hand, test_greenlets, test_host])
+    lib.main([test_start_and_stop, test_threads, test_fork_hooks, test_another_interpreter, test_by_hand, test_greenlets, test_host])

@@ -145,15 +145,18 @@ void line_yield(const void *frame, struct lam_label label)
 void line_exit(const void *frame, struct lam_label label)
 {
     struct pointer_slot *slot = pointer_map_find(&running, frame);
-    lam_call_exit(LAM_DEFAULT, label);
+    int is_ours = is_current(slot), is_last = is_ours && slot->number == 1;
+    if (is_ours) /* with those that it waited for, should they have refused to end */
+        lam_call_unwind(LAM_DEFAULT, slot->number - 1);
+    else
+        lam_call_exit(LAM_DEFAULT, label);
     if (!slot)
         return;
     struct line *line = slot->value;
-    int is_ours = is_current(slot), is_last = slot->number == 1;
     pointer_map_remove(&running, slot);
     if (is_ours && line->entered_at == frame)
         line_leave(line);
-    if (is_ours && is_last && line != here)
+    if (is_last && line != here)
         line_retire(line);
 }
 

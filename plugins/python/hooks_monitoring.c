@@ -15,10 +15,13 @@ struct callback {
 
 static int tool = -1;
 
-static inline void look_at_thread(int is_entry)
+/* Whether it is the calling thread's first event. */
+static inline int look_at_thread(int is_entry)
 {
-    if (__builtin_expect(thread_seen != plugin.generation, 0))
+    int is_first = thread_seen != plugin.generation;
+    if (__builtin_expect(is_first, 0))
         thread_begin(PyEval_GetFrame(), is_entry);
+    return is_first;
 }
 
 static const struct frame_data *innermost(void)
@@ -54,7 +57,8 @@ static void built_in(PyObject *const *args, int is_call)
 {
     if (!plugin.is_on)
         return;
-    look_at_thread(0);
+    if (look_at_thread(0) && !is_call) /* the end of what began before */
+        return;
     struct lam_label label = builtin_label(args[2]);
     if (label.id && is_call)
         lam_call_enter(LAM_DEFAULT, label);

@@ -80,29 +80,27 @@ static void record_builtin(int what, PyObject *callable)
 }
 
 /* There are more of these than of calls. */
-static inline int on_builtin(int what, PyObject *callable)
+static inline void on_builtin(int what, PyObject *callable)
 {
     if (what == PyTrace_C_RETURN && PyCFunction_CheckExact(callable) &&
         ((PyCFunctionObject *)callable)->m_ml->ml_meth == start_thread)
         hook_threads(); /* the new thread is in the list and waits for the interpreter's lock */
     if (__builtin_expect(plugin.c_calls, 0))
         record_builtin(what, callable);
-    return 0;
 }
 
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
 {
     (void)self;
-    if (what != PyTrace_CALL && what != PyTrace_RETURN && thread_seen == plugin.generation)
-        return on_builtin(what, arg);
-    if (__builtin_expect(thread_seen != plugin.generation, 0))
+    int is_first = thread_seen != plugin.generation;
+    if (__builtin_expect(is_first, 0))
         thread_begin(frame, what == PyTrace_CALL);
     if (what == PyTrace_CALL)
         on_call(data_of(frame));
     else if (what == PyTrace_RETURN)
         on_return(data_of(frame));
-    else
-        return on_builtin(what, arg);
+    else if (!is_first || what == PyTrace_C_CALL) /* not the end of what began before */
+        on_builtin(what, arg);
     return 0;
 }
 

@@ -79,7 +79,7 @@ static PyObject *start(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "zzipO!p", &path, &text, &tracks, &c_calls, &PyList_Type, &prefixes,
                           &is_now))
         return NULL;
-    if (is_taken())
+    if (is_taken() || plugin.is_on) /* here, or in another interpreter of the process */
         Py_RETURN_FALSE;
     const char *why_not = prepare(PyEval_GetFrame()), *refused = NULL;
     if (why_not)
@@ -100,7 +100,7 @@ static PyObject *start(PyObject *self, PyObject *args)
 static PyObject *stop(PyObject *self, PyObject *unused)
 {
     (void)self, (void)unused;
-    if (!plugin.is_on)
+    if (!plugin.is_on || !is_taken())
         Py_RETURN_NONE;
     hooks_remove();
     thread_finish();

@@ -15,6 +15,18 @@ __path__ = [os.path.realpath(path) for path in __path__]
 _TRACKS = {"none": 0, "tasks": 1, "all": 2}
 
 
+def _extension():
+    """The part in C, which is built for each version by itself."""
+    try:
+        import lamella._lamella as part_in_c
+    except ModuleNotFoundError as error:
+        if error.name != "lamella._lamella":
+            raise
+        what = " ".join(sys.version.split("(")[0].split())
+        raise ImportError(f"lamella: it is not built for this Python, {what} ({sys.implementation.cache_tag}{sys.abiflags})") from None
+    return part_in_c
+
+
 def _prefixes():
     """Directories that modules are found in, as file names of code objects begin with them."""
     return [os.path.join(os.path.abspath(path), "") for path in sys.path if isinstance(path, str)]
@@ -34,22 +46,18 @@ def start(path=None, **options):
 
 
 def _start(path, is_now, *, calls=None, max_bytes=None, options=None, c_calls=False, tracks="all"):
-    from lamella import _lamella
-
     if tracks not in _TRACKS:
         raise ValueError(f"tracks is one of {', '.join(_TRACKS)}, not {tracks!r}")
     text = [f"calls={calls}"] if calls else []
     text += [f"max_bytes={max_bytes}"] if max_bytes else []
     text += [options] if options else []
     path = os.fspath(path) if path else None
-    return _lamella.start(path, ",".join(text) or None, _TRACKS[tracks], c_calls, _prefixes(), is_now)
+    return _extension().start(path, ",".join(text) or None, _TRACKS[tracks], c_calls, _prefixes(), is_now)
 
 
 def stop():
     """Ends the recording. Calls that are open end with it. Does nothing when none is on."""
-    from lamella import _lamella
-
-    _lamella.stop()
+    _extension().stop()
 
 
 class record:
@@ -74,18 +82,12 @@ class interval:
         self.label, self.kind = label, kind
 
     def __enter__(self):
-        from lamella import _lamella
-
-        self.handle = _lamella.begin(self.label, self.kind)
+        self.handle = _extension().begin(self.label, self.kind)
 
     def __exit__(self, *exception):
-        from lamella import _lamella
-
-        _lamella.end(*self.handle)
+        _extension().end(*self.handle)
 
 
 def instant(label, value=None, kind="GenericActivity"):
     """A point in time, or an integer at one."""
-    from lamella import _lamella
-
-    _lamella.instant(label, kind, value)
+    _extension().instant(label, kind, value)

@@ -100,6 +100,11 @@ def _is_container(path):
 
 def main():
     options, is_module, words = _arguments(sys.argv[1:])
+    try:
+        part_in_c = lamella._extension()
+    except ImportError as error:
+        sys.stderr.write(f"{error}\n")
+        raise SystemExit(2) from None
     path = words[0]
     is_container = not is_module and _is_container(path)
     if is_container:
@@ -122,10 +127,8 @@ def main():
 
     import atexit
 
-    from lamella import _lamella
-
-    atexit.register(_lamella.stop)
-    raise SystemExit(_lamella.run(*what))
+    atexit.register(part_in_c.stop)
+    raise SystemExit(part_in_c.run(*what))
 
 
 main()

@@ -157,6 +157,30 @@ def fork_hooks():
         os._exit(0)
 
 
+def another_interpreter():
+    """It is not recorded, and starts nothing."""
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    text = """
+try:
+    import lamella
+    print(not lamella.start("never"))
+    lamella.stop()
+except ImportError as error:
+    print("does not support" in str(error))
+def f(n): return n and f(n - 1)
+f(50)
+"""
+    with lamella.record("beside", tracks=tracks):
+        f(1)
+        other = interpreters.create()
+        interpreters.run_string(other, text)
+        f(2)
+        interpreters.destroy(other)
+
+
 def by_hand():
     with lamella.interval("before"):
         lamella.instant("before")
