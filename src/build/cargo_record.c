@@ -249,7 +249,8 @@ const char *cargo_unit_title(const struct cargo_unit *unit, struct arena *arena)
         return NULL;
     if (is_script)
         return arena_printf(arena, "%s v%s build script%s", unit->package, unit->version, mode);
-    if (unit->target && strcmp(unit->kind, "lib") != 0)
+    bool is_library = strstr(unit->kind, "lib") || strcmp(unit->kind, "proc-macro") == 0;
+    if (unit->target && !is_library)
         return arena_printf(arena, "%s v%s %s \"%s\"%s", unit->package, unit->version, unit->target,
                             unit->kind, mode);
     return arena_printf(arena, "%s v%s%s", unit->package, unit->version, mode);

@@ -41,7 +41,7 @@ static int read_file(const struct record_messages *messages, const struct record
     struct stat st;
     if (stat(messages->file, &st) == 0 &&
         (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec < window->start_unix_ns)
-        return lam_error_set(err, LAM_E_INVAL, "%s: the command did not write it: it is older",
+        return lam_error_set(err, LAM_E_INVAL, "%s: older than the command, which did not write it",
                              messages->file);
     return file_read_all(messages->file, LIST_BYTES_MAX, text, size, err);
 }
