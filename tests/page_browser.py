@@ -35,12 +35,15 @@ def write_page(name, *args):
 
 
 def use(scenario, page, facts):
-    with open("facts.json", "w", encoding="utf-8") as file:
-        json.dump(facts, file)
-    command = ["node", os.path.join(WEB, "page.mjs"), browser(), scenario, page, "facts.json"]
-    done = subprocess.run(command, capture_output=True, timeout=250, check=False)
-    equal(done.returncode, 0, f"the browser: {done.stderr.decode()[-800:]}")
-    seen = json.loads(done.stdout)
+    """What is done with a page, by a browser that all tests share."""
+    if "browser" not in SHARED:
+        command = ["node", os.path.join(WEB, "page.mjs"), browser()]
+        SHARED["browser"] = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = SHARED["browser"]
+    print(json.dumps({"scenario": scenario, "page": os.path.abspath(page), "facts": facts}), file=process.stdin, flush=True)
+    said = process.stdout.readline()
+    check(said, "the browser answers")
+    seen = json.loads(said)
     equal(seen["failed"], [], "\n".join(seen["failed"]))
     equal(seen["errors"], [], "errors in the page")
     strange = [url for url in seen["requests"] if not url.startswith("file:")]
@@ -152,5 +155,8 @@ if __name__ == "__main__":
     try:
         main(globals())
     finally:
+        if "browser" in SHARED:
+            SHARED["browser"].stdin.close()
+            SHARED["browser"].wait(timeout=30)
         if "build" in SHARED:
             shutil.rmtree(SHARED["build"], ignore_errors=True)

@@ -315,13 +315,13 @@ export class Events extends TimeChart {
     return true;
   }
 
-  // To the next line: what is there now, or before.
+  // To the next line: the first that is inside of this event, or what this one is inside of.
   private step(by: number): void {
     const { start, end } = this.merger.spans;
     const now = this.rowOf(this.cursor);
     const row = this.rows[now ? Math.max(0, Math.min(this.rows.length - 1, this.rows.indexOf(now) + by)) : 0];
     if (!row) return;
-    const t = now ? (start[this.cursor] + end[this.cursor]) / 2 : this.shownTime.t0;
+    const t = now ? start[this.cursor] : this.shownTime.t0;
     this.moveTo(Math.min(row.to - 1, firstEndingAfter(end, row.from, row.to, t)), row);
   }
 

@@ -1,23 +1,22 @@
 // Opens pages of `lamella page` in a browser without a network, uses them as people do, and asserts what is to be seen.
 //
-//     node page.mjs BROWSER SCENARIO PAGE.html [FACTS.json]
+//     node page.mjs BROWSER < JOBS
 //
-// Prints one JSON object: what failed, console errors, and all that was requested.
+// A job is a line of JSON: {scenario, page, facts}. For each it prints one such line: what failed, console errors, and all that was
+// requested. One browser serves all of them.
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 import { scenarios } from "./page_scenarios.mjs";
 
-const [browserPath, scenario, file, facts] = process.argv.slice(2);
 const browser = await chromium.launch({
-  executablePath: browserPath,
+  executablePath: process.argv[2],
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
 });
-const seen = { failed: [], errors: [], requests: [], passed: 0 };
 
-async function open(options = {}) {
+async function open(file, seen, options) {
   const { hash = "", ...rest } = options;
   const context = await browser.newContext({ viewport: { width: 1300, height: 900 }, ...rest });
   const page = await context.newPage();
@@ -34,19 +33,20 @@ async function open(options = {}) {
 }
 
 // Sections fill themselves when they come near, which moves those below: this brings one near until it rests.
-async function section(page, id) {
-  for (let rests = 0, last = NaN; rests < 3; ) {
-    const top = await page.evaluate((at) => {
+const section = (page, id) =>
+  page.evaluate((at) => new Promise((done) => {
+    let [rests, last] = [0, NaN];
+    const step = () => {
       document.getElementById(at).scrollIntoView();
-      return scrollY;
-    }, id);
-    await settle(page);
-    rests = top === last ? rests + 1 : 0;
-    last = top;
-  }
-}
+      rests = scrollY === last ? rests + 1 : 0;
+      last = scrollY;
+      if (rests < 4) requestAnimationFrame(() => requestAnimationFrame(step));
+      else done();
+    };
+    step();
+  }), id);
 
-const settle = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 60)))));
+const settle = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
 
 // The colour of a pixel of a canvas, at CSS pixels from its corner.
 const pixel = (page, selector, x, y) =>
@@ -57,15 +57,19 @@ const pixel = (page, selector, x, y) =>
     return `rgb(${r}, ${g}, ${b})`;
   }, [selector, x, y]);
 
-const tools = { open, section, settle, pixel, assert, facts: facts ? JSON.parse(readFileSync(facts, "utf8")) : null, save: writeFileSync };
-for (const [name, run] of Object.entries(scenarios[scenario])) {
-  try {
-    await run(tools);
-    seen.passed++;
-  } catch (error) {
-    seen.failed.push(`${name}: ${error.stack.split("\n").slice(0, 12).join("\n")}`);
+for await (const line of createInterface({ input: process.stdin })) {
+  const { scenario, page: file, facts } = JSON.parse(line);
+  const seen = { failed: [], errors: [], requests: [], passed: 0 };
+  const tools = { open: (options = {}) => open(file, seen, options), section, settle, pixel, assert, facts };
+  for (const [name, run] of Object.entries(scenarios[scenario])) {
+    try {
+      await run(tools);
+      seen.passed++;
+    } catch (error) {
+      seen.failed.push(`${name}: ${error.stack.split("\n").slice(0, 12).join("\n")}`);
+    }
+    for (const context of browser.contexts()) await context.close();
   }
-  for (const context of browser.contexts()) await context.close();
+  console.log(JSON.stringify(seen));
 }
 await browser.close();
-console.log(JSON.stringify(seen));

@@ -15,6 +15,12 @@ export function seconds(shown) {
   return Number(number?.replaceAll(" ", "")) * { s: 1, ms: 1e-3, "µs": 1e-6 }[unit];
 }
 
+// Fills all sections at once, as printing does.
+async function everything(page, settle) {
+  await page.evaluate(() => ["beforeprint", "afterprint"].forEach((type) => dispatchEvent(new Event(type))));
+  await settle(page);
+}
+
 // Where the page puts a moment of the build, with this stretch of it in view.
 async function place(page, selector, t, from, to) {
   const canvas = await box(page, selector);
@@ -55,6 +61,47 @@ const build = {
       assert.equal(samples, String(row.samples).replace(/\B(?=(\d{3})+$)/g, " "));
     }
     await settle(page);
+  },
+
+  // Each finding leads to where it shows.
+  async findings_lead_to_the_charts({ open, assert, facts }) {
+    const page = await open();
+    const links = await page.evaluate(() => document.querySelectorAll(".finding button.link").length);
+    if (facts.findings.length === 0) return;
+    assert.ok(links > 0, "findings have links");
+    await page.click(".finding button.link");
+    await page.waitForFunction(() => /at=\w+/.test(location.hash));
+    const at = (await view(page)).at;
+    await page.waitForFunction((id) => Math.abs(document.getElementById(id).getBoundingClientRect().top) < 200, at);
+  },
+
+  // Units at once, processors, memory: as high as the report's figures say, in the colour of areas.
+  async the_machine_beside_the_build({ open, section, pixel, assert, facts }) {
+    const page = await open();
+    await section(page, "build");
+    const canvas = "#build .scroller.machine canvas";
+    const shade = (name) => page.evaluate((n) => {
+      const probe = document.createElement("i");
+      probe.style.color = getComputedStyle(document.documentElement).getPropertyValue(n);
+      document.body.append(probe);
+      return getComputedStyle(probe).color;
+    }, name);
+    const [area, row] = [await shade("--area"), await shade("--row")];
+    // The middle of the longest unit: one runs at least, so the foot of the first band is filled; before the first unit it is not.
+    const unit = facts.units.reduce((a, b) => (b.wall_s > a.wall_s ? b : a));
+    const elapsed = facts.session.elapsed_s;
+    const foot = RULER + 5 + 56 - 2;
+    assert.equal(await pixel(page, canvas, await place(page, canvas, (unit.start_s + unit.end_s) / 2, 0, elapsed), foot), area, "a unit runs");
+    const first = Math.min(...facts.units.map((u) => u.start_s));
+    if (first > elapsed / 200) assert.equal(await pixel(page, canvas, await place(page, canvas, first / 2, 0, elapsed), foot), row, "none runs");
+    // Where memory was highest its band is full.
+    const peak = facts.timeline.reduce((a, b) => ((b.rss_bytes ?? 0) > (a.rss_bytes ?? 0) ? b : a));
+    const at = facts.timeline.indexOf(peak);
+    const from = facts.timeline[at - 1]?.t_s ?? 0;
+    if (peak.t_s - from > elapsed / 300) assert.equal(await pixel(page, canvas, await place(page, canvas, (from + peak.t_s) / 2, 0, elapsed), RULER + 2 * 66 + 5 + 3), area, "memory at its peak");
+    await page.hover(canvas, { position: { x: await place(page, canvas, elapsed / 2, 0, elapsed), y: 60 } });
+    await page.waitForSelector(".tip:not([hidden])");
+    assert.match(await text(page, ".tip"), /units, running\d/);
   },
 
   async table_of_units_is_the_reports({ open, section, assert, facts }) {
@@ -275,12 +322,21 @@ const build = {
     }
   },
 
-  async stacks_of_a_selection({ open, section, settle, assert, facts }) {
+  async stacks_of_a_selection({ open, section, settle, pixel, assert, facts }) {
     const page = await open();
     if ((await page.evaluate(() => document.getElementById("stacks"))) === null) return assert.fail("the page has stacks");
     await section(page, "stacks");
     const shown = await text(page, "#stacks .scope");
     near(assert, seconds(/: ([\d. ]+ (?:s|ms))/.exec(shown)[1]), facts.coverage.sampled_cpu_s, facts.coverage.sampled_cpu_s * 0.01, "all stacks");
+    // A frame has the colour of the phase that most of it was in, and its tip says which, and how much of all it is.
+    const frame = await box(page, "#stacks canvas");
+    await page.mouse.move(frame.x + 20, frame.y + 19 * 1.5);
+    await page.waitForSelector(".tip:not([hidden])");
+    const [, share, segment, phase] = /([\d.]+)% of the selection.*mostly(\w+) › (\w+)/.exec(await text(page, ".tip"));
+    assert.equal(await pixel(page, "#stacks canvas", 20, 19 * 1.5 - 7), await swatch(page, `${segment}/${phase}`), "the first program's colour");
+    const ends = (Number(share) / 100) * frame.width;
+    if (ends < frame.width - 8) assert.notEqual(await pixel(page, "#stacks canvas", 20, 19 * 1.5 - 7), await pixel(page, "#stacks canvas", ends + 1.5, 19 * 1.5 - 7), "it ends where its share does");
+    await page.mouse.move(0, 0);
     const picture = () => page.evaluate(() => document.querySelector("#stacks canvas").toDataURL());
     const before = await picture();
     for (const way of ["up", "phase", "down"]) {
@@ -300,6 +356,21 @@ const build = {
     await page.waitForFunction(() => location.hash.includes("root="));
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => !location.hash.includes("root="));
+  },
+
+  // Those of a unit have its CPU time and go deeper than its program; a stretch of time has a part of it.
+  async stacks_of_a_unit({ open, section, assert, facts }) {
+    const band = knownBand(facts);
+    const unit = facts.units[band.row];
+    const page = await open({ hash: `units=${band.row}` });
+    await section(page, "stacks");
+    const said = () => text(page, "#stacks .scope").then((t) => seconds(/: ([\d.]+ (?:s|ms|µs))/.exec(t)[1]));
+    near(assert, await said(), unit.sampled_cpu_s, unit.sampled_cpu_s * 0.01 + 1e-3, `stacks of ${unit.unit}`);
+    assert.ok((await box(page, "#stacks canvas")).height > 19 * 5, "they are deep");
+    await page.evaluate(([row, a, b]) => (location.hash = `units=${row}&range=${a}_${b}`), [band.row, band.start_s, band.end_s]);
+    await page.waitForFunction(() => document.querySelector(".chips").textContent.includes(" s to "));
+    assert.ok((await said()) <= unit.sampled_cpu_s, "a part is no more than all");
+    assert.ok((await said()) > 0, "and more than nothing");
   },
 
   async copies_hold_what_is_shown({ open, section, assert, facts }) {
@@ -328,10 +399,10 @@ const build = {
     await dark.emulateMedia({ media: "print" });
   },
 
-  async nothing_overflows({ open, section, assert }) {
+  async nothing_overflows({ open, settle, assert }) {
     for (const width of [360, 800, 1300, 3840]) {
       const page = await open({ viewport: { width, height: 900 }, hash: "rows=large" });
-      for (const id of await page.evaluate(() => [...document.querySelectorAll("section")].filter((s) => s.id).map((s) => s.id))) await section(page, id);
+      await everything(page, settle);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert.ok(wide <= 0, `${width}: the page is ${wide} pixels wider than the window`);
       // Names of bars are cut inside of their column, figures never are.
@@ -362,9 +433,9 @@ const build = {
 
 // Pages that have little in them, or names that somebody made up: they open, say what is missing, and show names as they are.
 const opens = {
-  async opens({ open, section, assert, facts }) {
+  async opens({ open, settle, assert, facts }) {
     const page = await open();
-    for (const id of await page.evaluate(() => [...document.querySelectorAll("section")].filter((s) => s.id).map((s) => s.id))) await section(page, id);
+    await everything(page, settle);
     const all = await page.evaluate(() => document.body.innerText);
     for (const words of facts.says ?? []) assert.ok(all.includes(words), `the page says: ${words}`);
     for (const words of facts.not ?? []) assert.ok(!all.includes(words), `the page does not say: ${words}`);
@@ -380,6 +451,16 @@ const compare = {
     const page = await open();
     await section(page, "compare");
     assert.equal(await page.evaluate(() => document.querySelectorAll("#compare canvas").length), 2, "both builds");
+    assert.doesNotMatch(await text(page, "#compare"), /middle length/, "one run a side");
+    // The same build twice: the same picture, with a selection in one also in the other.
+    const pictures = () => page.evaluate(() => [...document.querySelectorAll("#compare canvas")].map((c) => c.toDataURL()));
+    const [before, after] = await pictures();
+    assert.equal(before, after);
+    const canvas = await box(page, "#compare canvas");
+    await page.mouse.click(canvas.x + 8, canvas.y + RULER + 10);
+    await page.mouse.move(0, 0);
+    await page.waitForFunction((was) => [...document.querySelectorAll("#compare canvas")].every((c) => c.toDataURL() !== was), before);
+    assert.equal(...(await pictures()));
     const rows = await page.evaluate(() => [...document.querySelectorAll('[data-moved="Phases"] tbody tr')].map((tr) => [...tr.children].map((c) => c.textContent)));
     const wanted = new Map(facts.phases.map((p) => [p.name, p]));
     assert.ok(rows.length > 3);
@@ -421,11 +502,66 @@ const activities = {
   async sums_and_events({ open, section, assert, facts }) {
     const page = await open();
     await section(page, "activities");
-    const rows = await page.evaluate(() => [...document.querySelectorAll("#activities tbody tr")].map((tr) => [...tr.children].map((c) => c.textContent)));
-    const all = facts.activities.filter((a) => a.unit === null);
-    const wanted = new Map((all.length ? all : facts.activities).map((a) => [`${a.label}\n${a.kind}`, a]));
+    const table = "#activities > .activities > .scroll-x tbody tr";
+    const rows = await page.evaluate((t) => [...document.querySelectorAll(t)].map((tr) => [...tr.children].map((c) => c.textContent)), table);
+    const wanted = new Map();
+    const sums = facts.activities.some((a) => a.unit === null) ? facts.activities.filter((a) => a.unit === null) : facts.activities;
+    for (const a of sums) wanted.set(`${a.label}\n${a.kind}`, (wanted.get(`${a.label}\n${a.kind}`) ?? 0) + a.self_s);
     assert.equal(rows.length, Math.min(60, wanted.size));
-    for (const [label, kind, self] of rows) near(assert, seconds(self), wanted.get(`${label}\n${kind}`).self_s, wanted.get(`${label}\n${kind}`).self_s * 0.01 + 1e-9, label);
+    for (const [label, kind, self] of rows) near(assert, seconds(self), wanted.get(`${label}\n${kind}`), wanted.get(`${label}\n${kind}`) * 0.01 + 1e-9, label);
+    assert.ok((await text(page, ".lead")).includes(`Most time of their own had ${rows[0][0]} (`), "the answer names the first");
+    // The chart has a table of the longest.
+    await page.click("#activities details.astable summary");
+    await page.waitForSelector("#activities details.astable tbody tr");
+    assert.match(await text(page, "#activities details.astable tbody tr"), /^outer/);
+  },
+
+  // outer is on the first thread from 0 to 0.9 of each millisecond, and inner inside of it from 0.1 to 0.4.
+  async a_known_event_is_where_it_was({ open, section, pixel, assert }) {
+    for (const colorScheme of ["light", "dark"]) {
+      const page = await open({ hash: "build=0_0.002", colorScheme });
+      await section(page, "activities");
+      const canvas = await box(page, "#activities canvas");
+      const hue = async (t, line) => pixel(page, "#activities canvas", await place(page, "#activities canvas", t, 0, 0.002), RULER + line * 15 + 2);
+      const back = await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+      assert.notEqual(await hue(0.0008, 0), back, "outer");
+      assert.equal(await hue(0.00095, 0), back, "nothing after outer");
+      assert.equal(await hue(0.0018, 0), await hue(0.0008, 0), "the next one of its name");
+      assert.notEqual(await hue(0.0003, 1), back, "inner");
+      assert.equal(await hue(0.0006, 1), back, "nothing after inner");
+      await page.mouse.move(canvas.x + (await place(page, "#activities canvas", 0.0003, 0, 0.002)), canvas.y + RULER + 15 + 7);
+      await page.waitForSelector(".tip:not([hidden])");
+      const tip = await text(page, ".tip");
+      assert.match(tip, /^inner.*from0\.000100 s.*lasted300 µs/);
+    }
+  },
+
+  async events_are_found({ open, section, settle, pixel, assert }) {
+    const page = await open({ hash: "build=0_0.002" });
+    await section(page, "activities");
+    const outer = async () => pixel(page, "#activities canvas", await place(page, "#activities canvas", 0.0008, 0, 0.002), RULER + 2);
+    const before = await outer();
+    await page.fill("#activities input[type=search]", "inner");
+    await page.waitForFunction(() => location.hash.includes("events=inner") && document.querySelectorAll("#activities > .activities > .scroll-x tbody tr").length === 1);
+    await settle(page);
+    assert.notEqual(await outer(), before, "what is not called so is faded");
+    await page.fill("#activities input[type=search]", "");
+    await page.waitForFunction(() => !location.hash.includes("events="));
+    // By keys alone: a line down, one event on, all that are called the same.
+    await page.evaluate(() => document.querySelector("#activities canvas").focus());
+    for (const key of ["ArrowDown", "ArrowDown", "Shift+ArrowRight"]) await page.keyboard.press(key);
+    await page.waitForSelector(".tip:not([hidden])");
+    assert.match(await text(page, ".tip"), /^inner.*from0\.001100 s/);
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => location.hash.includes("events=inner"));
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => !location.hash.includes("events="));
+    // A click does the same; w zooms this chart.
+    const canvas = await box(page, "#activities canvas");
+    await page.mouse.click(canvas.x + (await place(page, "#activities canvas", 0.0008, 0, 0.002)), canvas.y + RULER + 6);
+    await page.waitForFunction(() => location.hash.includes("events=outer"));
+    await page.keyboard.press("w");
+    await page.waitForFunction(() => /build=0\.0003/.test(location.hash));
   },
 };
 
