@@ -2,11 +2,15 @@
 # ctest: TIMEOUT 300
 """The page in a browser: figures, pixels, keys, pointers, links, themes, hostile names, pages with little in them."""
 
+import http.server
 import json
 import os
+import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from export_lib import Profdata  # noqa: E402
@@ -34,19 +38,19 @@ def write_page(name, *args):
     equal(done.returncode, 0, f"lamella page: {done.stderr.decode(errors='replace')[-400:]}")
 
 
-def use(scenario, page, facts):
-    """What is done with a page, by a browser that all tests share."""
+def use(scenario, page, facts, allowed=("file:",)):
+    """What is done with a page, by a browser that all tests share; page: a file, or an address."""
     if "browser" not in SHARED:
         command = ["node", os.path.join(WEB, "page.mjs"), browser()]
         SHARED["browser"] = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     process = SHARED["browser"]
-    print(json.dumps({"scenario": scenario, "page": os.path.abspath(page), "facts": facts}), file=process.stdin, flush=True)
+    print(json.dumps({"scenario": scenario, "page": page if "://" in page else pathlib.Path(page).absolute().as_uri(), "facts": facts}), file=process.stdin, flush=True)
     said = process.stdout.readline()
     check(said, "the browser answers")
     seen = json.loads(said)
     equal(seen["failed"], [], "\n".join(seen["failed"]))
     equal(seen["errors"], [], "errors in the page")
-    strange = [url for url in seen["requests"] if not url.startswith("file:")]
+    strange = [url for url in seen["requests"] if not url.startswith(allowed)]
     equal(strange, [], "requests")
     check(seen["passed"] > 0, "something was looked at")
 
@@ -139,6 +143,40 @@ def test_little_to_show():
     use("opens", "failed.html", {"says": ["failed (exit code", "bad.c"]})
 
 
+class Foreign(http.server.BaseHTTPRequestHandler):
+    """A site that knows the address of somebody's page, its token included."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!DOCTYPE html><title>foreign</title>")
+
+    def log_message(self, *_):
+        pass
+
+
+def test_served():
+    browser()
+    equal(record("true", options=("--rate", "0")).returncode, 0, "true")
+    write_page("page.html", "r.lamella")  # or this is skipped
+    foreign = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Foreign)
+    threading.Thread(target=foreign.serve_forever, daemon=True).start()
+    server = subprocess.Popen([LAMELLA, "serve", "r.lamella"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        said = server.stdout.readline().decode() or server.stderr.read().decode()
+        address = re.search(r"http://127\.0\.0\.1:\d+/[0-9a-f]+/", said)
+        check(address, f"serve says where: {said}")
+        use("served", address[0], {"foreign": f"http://127.0.0.1:{foreign.server_port}/"}, allowed=("http://127.0.0.1:",))
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+        foreign.shutdown()
+        foreign.server_close()
+        server.stdout.close()
+        server.stderr.close()
+
+
 def test_activities():
     browser()
     data = Profdata()
@@ -146,6 +184,8 @@ def test_activities():
         data.interval(b"inner", 1, 1000000 * i + 100000, 1000000 * i + 400000)
         data.interval(b"outer", 1, 1000000 * i, 1000000 * i + 900000)
         data.interval(HOSTILE.encode(), 2, 1000000 * i, 1000000 * i + 500000)
+    data.interval(b"n" * 500, 3, 0, 70000000)
+    data.interval("أسماء \U0001f600".encode(), 3, 70000000, 79000000)
     data.save("demo.mm_profdata")
     write_page("page.html", "demo.mm_profdata")
     use("activities", "page.html", report("demo.mm_profdata"))

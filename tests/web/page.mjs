@@ -5,9 +5,7 @@
 // A job is a line of JSON: {scenario, page, facts}. For each it prints one such line: what failed, console errors, and all that was
 // requested. One browser serves all of them.
 import assert from "node:assert/strict";
-import { resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 import { scenarios } from "./page_scenarios.mjs";
 
@@ -16,8 +14,8 @@ const browser = await chromium.launch({
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
 });
 
-async function open(file, seen, options) {
-  const { hash = "", ...rest } = options;
+async function open(seen, options) {
+  const { address, hash = "", ready = true, ...rest } = options;
   const context = await browser.newContext({ viewport: { width: 1300, height: 900 }, ...rest });
   const page = await context.newPage();
   page.on("pageerror", (error) => seen.errors.push(String(error)));
@@ -27,8 +25,8 @@ async function open(file, seen, options) {
     void dialog.dismiss();
   });
   page.on("request", (request) => seen.requests.push(request.url().slice(0, 60)));
-  await page.goto(pathToFileURL(resolve(file)).href + (hash ? `#${hash}` : ""));
-  await page.waitForSelector("html[data-ready]", { timeout: 20000 });
+  await page.goto(address + (hash ? `#${hash}` : ""));
+  if (ready) await page.waitForSelector("html[data-ready]", { timeout: 20000 });
   return page;
 }
 
@@ -58,9 +56,9 @@ const pixel = (page, selector, x, y) =>
   }, [selector, x, y]);
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { scenario, page: file, facts } = JSON.parse(line);
+  const { scenario, page: address, facts } = JSON.parse(line);
   const seen = { failed: [], errors: [], requests: [], passed: 0 };
-  const tools = { open: (options = {}) => open(file, seen, options), section, settle, pixel, assert, facts };
+  const tools = { open: (options = {}) => open(seen, { address, ...options }), section, settle, pixel, assert, facts };
   for (const [name, run] of Object.entries(scenarios[scenario])) {
     try {
       await run(tools);

@@ -498,6 +498,11 @@ const activities = {
       return [...counts.values()].filter((n) => n > 500).length;
     });
     assert.ok(colors >= 2, "intervals are drawn");
+    // Names of any length, script and direction: cut to their band and gutter, and whole in the table.
+    const names = await page.evaluate(() => [...document.querySelectorAll("#activities > .activities > .scroll-x tbody th")].map((th) => th.textContent));
+    assert.ok(names.includes("n".repeat(500)) && names.some((n) => n.includes("أسماء \u{1f600}")), "names, letter for letter");
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.ok(wide <= 0, `the page is ${wide} pixels wider than the window`);
   },
   async sums_and_events({ open, section, assert, facts }) {
     const page = await open();
@@ -565,4 +570,49 @@ const activities = {
   },
 };
 
-export const scenarios = { build, opens, compare, activities };
+const served = {
+  async the_list_leads_to_the_page({ open, assert }) {
+    const page = await open({ ready: false });
+    await page.click("a[href^='page/']");
+    await page.waitForSelector("html[data-ready]");
+    assert.match(await text(page, "#answer h2"), /^true/);
+  },
+
+  // A site in another tab that was told the whole address sees nothing of it, and cannot make it show anything.
+  async another_site_gets_nothing({ open, settle, assert, facts }) {
+    const page = await open({ ready: false });
+    const address = page.url();
+    const errors = [];
+    const tab = await page.context().newPage();
+    tab.on("console", (message) => errors.push(message.text()));
+    await tab.goto(facts.foreign);
+    const got = await tab.evaluate(async (url) => {
+      const tried = {};
+      for (const [name, options] of [["read", {}], ["opaque", { mode: "no-cors" }], ["post", { method: "POST", mode: "no-cors", body: "x" }]])
+        tried[name] = await fetch(url, options).then(async (r) => `${r.type} ${(await r.text()).length}`, () => "refused");
+      const made = (tag, set) => new Promise((done) => {
+        const e = document.createElement(tag);
+        e.onload = () => done(tag === "iframe" ? `framed ${(() => { try { return e.contentDocument?.body.textContent.length ?? "opaque"; } catch { return "opaque"; } })()}` : "loaded");
+        e.onerror = () => done("refused");
+        set(e);
+        document.body.append(e);
+      });
+      tried.script = await made("script", (e) => (e.src = url));
+      tried.image = await made("img", (e) => (e.src = url));
+      tried.frame = await made("iframe", (e) => (e.src = url));
+      return tried;
+    }, address);
+    assert.equal(got.read, "refused");
+    assert.match(got.opaque, /refused|opaque 0/);
+    assert.match(got.post, /refused|opaque 0/);
+    assert.equal(got.script, "refused");
+    assert.equal(got.image, "refused");
+    assert.match(got.frame, /framed (opaque|0)/);
+    for (const frame of tab.frames().slice(1)) assert.ok(!(await frame.content()).includes("page/0"), "the frame shows nothing of it");
+    await page.reload();
+    await settle(page);
+    assert.equal(await page.evaluate(() => document.querySelectorAll("a[href^='page/']").length), 1, "and it still answers whom it should");
+  },
+};
+
+export const scenarios = { build, opens, compare, activities, served };
