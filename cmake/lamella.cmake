@@ -322,6 +322,8 @@ function(lamella_tool)
   add_executable(lamella ${PROJECT_SOURCE_DIR}/src/cli/main.c)
   target_link_libraries(lamella PRIVATE lam_flags lam_sanitize)
   lamella_link(lamella cli ${LAMELLA_NEEDS_cli})
+  # Of liblamella only what understands its options, for `lamella doctor`: nothing else of it is referred to.
+  target_link_libraries(lamella PRIVATE lam_recorder)
   set_target_properties(lamella PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   add_custom_command(TARGET lamella POST_BUILD
     COMMAND ${CMAKE_COMMAND} -E create_symlink lamella ${PROJECT_BINARY_DIR}/cargo-lamella)

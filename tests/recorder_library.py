@@ -208,6 +208,36 @@ def test_static_program():
     equal(labels("static.lam").get("f"), 10, "events")
 
 
+REFUSED = """
+#include <lamella/lamella.h>
+#include <stdio.h>
+int main(void)
+{
+    LAM_SCOPE("main");
+    puts(lam_open_error());
+    return 0;
+}
+"""
+
+
+def test_refused_options():
+    """The library prints nothing; the recording, the doctor and the program itself can tell."""
+    program = compile_c("refused", REFUSED)
+    for options, words in (("max_bytes=64q", "`64q` should be a number"), ("mode=flight", "mode=flight needs max_bytes")):
+        for out in ("r.lam", "r.lamella"):
+            done = run(program, env={"LAMELLA_OUT": out, "LAMELLA_OPTIONS": options})
+            check(words in done.stdout and not done.stderr, f"{options}: {done.stdout}")
+            told = run(LAMELLA, "report", out)
+            check("1 process was to record events" in told.stdout, f"{options}: {told.stdout}")
+            check(words in " ".join(told.stdout.split()), f"{options}: {told.stdout}")
+            check("did not live to the end" not in told.stdout, told.stdout)
+            run("rm", "-r", out)
+    done = run(LAMELLA, "doctor", env={"LAMELLA_OPTIONS": "max_bytes=64q"})
+    check("`64q` should be a number" in done.stdout, done.stdout)
+    done = run(program, env={"LAMELLA_OUT": "/nowhere/r.lam"})
+    check("/nowhere/r.lam: " in done.stdout, done.stdout)
+
+
 MANY = """
 #include <lamella/lamella.h>
 #include <stdio.h>

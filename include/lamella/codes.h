@@ -17,7 +17,7 @@
     X(CANCELLED, -11, "cancelled")            \
     X(USAGE, -12, "wrong use of the command") \
     X(TRUNCATED, -13, "input ends too early") \
-    X(BUSY, -14, "in use by another")         \
+    X(BUSY, -14, "in use, or open already")   \
     X(CLOSED, -15, "closed")
 
 enum lam_code {

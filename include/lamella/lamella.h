@@ -133,13 +133,22 @@ LAM_API void lam_options_init(struct lam_options *options);
  * Returns LAM_OK; LAM_E_INVAL with nothing changed for a text that it does not understand. */
 LAM_API int lam_options_parse(struct lam_options *options, const char *text);
 
+/* What is wrong with such a text, or with what it asks for, in words: "`64q` should be a number: ...", cut to `size` bytes with the
+ * NUL; "" when nothing is. Returns LAM_OK or LAM_E_INVAL. */
+LAM_API int lam_options_explain(const char *text, char *why, size_t size);
+
 /* Opens the default recorder. options NULL: path and options from the environment.
  * Threads  one call at a time; events of other threads are recorded from some point during the call on.
- * Returns  LAM_OK; LAM_E_BUSY when it is open (also through LAMELLA_OUT); LAM_E_NOTFOUND without a path, or without the directory
+ * Returns  LAM_OK; LAM_E_BUSY when it is open already (also through LAMELLA_OUT); LAM_E_NOTFOUND without a path, or without the directory
  *          above it; LAM_E_EXISTS when it is there and no directory; LAM_E_INVAL; LAM_E_PERM,
  *          LAM_E_FULL or LAM_E_IO when the file cannot be made; LAM_E_UNSUPPORTED for a clock or counter that this machine does
- *          not have, LAM_E_PERM for one that it does not give (perf_event_paranoid). */
+ *          not have, LAM_E_PERM for one that it does not give (perf_event_paranoid). lam_open_error() has it in words. */
 LAM_API int lam_open(const struct lam_options *options);
+
+/* Why the last opening of a recorder in this process failed, in words and with the option or the path: "LAMELLA_OPTIONS: `64q`
+ * should be ..."; "" when it did not, or nothing was asked for. Also of the one that LAMELLA_OUT asked for before main, where the
+ * library, which never prints, could not tell anybody. Valid until the next opening; not while one is going on. */
+LAM_API const char *lam_open_error(void);
 
 /* Closes it. Calls that other threads have begun end as they would have, or do nothing as those that begin later (and are not
  * counted as lost). Intervals that are open stay open in the recording. May be opened again, also while others record: a new

@@ -23,8 +23,9 @@ double finding_elapsed_s(const struct report *report)
 static int find_failure(struct draft *draft)
 {
     struct report *report = draft->report;
-    /* A program that records itself has no launcher to outlive it. */
-    bool has_launcher = report->session.has_samples || !report->session.has_intervals ||
+    /* A program that records itself, or was to, has no launcher to outlive it. */
+    bool records_itself = report->session.has_intervals || report->end.refused_recorders;
+    bool has_launcher = report->session.has_samples || !records_itself ||
                         report->session.charged_cpu_ns != PROFILE_UNKNOWN;
     if (!report->session.complete && has_launcher && !report->end.session_damage[0])
         return finding_add(
@@ -530,6 +531,20 @@ static int find_recorder_counts(struct draft *draft)
     return LAM_OK;
 }
 
+/* Programs that were to record themselves and could not; the library itself never says anything. */
+static int find_refused_recorders(struct draft *draft)
+{
+    struct report *report = draft->report;
+    const struct profile_session_end *end = &report->end;
+    if (!end->refused_recorders)
+        return LAM_OK;
+    return finding_add(
+        draft, (struct report_finding){"recorder_refused", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
+        arena_printf(&report->arena, "%s process%s to record events and recorded none: %s.",
+                     unit_count(end->refused_recorders).text,
+                     end->refused_recorders == 1 ? " was" : "es were", end->first_refusal));
+}
+
 /* Events of instrumented programs that are not what they should be. */
 static int find_odd_events(struct draft *draft)
 {
@@ -664,6 +679,7 @@ int report_find(struct report *report)
         find_unprofiled,
         find_truncated,
         find_running,
+        find_refused_recorders,
         find_recorder_counts,
         find_odd_events,
         find_virtual_threads,

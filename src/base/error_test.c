@@ -20,7 +20,7 @@ static void texts(void **state)
         {LAM_OK, "OK", "success"},
         {7, "OK", "success"},
         {LAM_E_NOMEM, "NOMEM", "out of memory"},
-        {LAM_E_BUSY, "BUSY", "in use by another"},
+        {LAM_E_BUSY, "BUSY", "in use, or open already"},
         {-99, "UNKNOWN", "unknown error"},
         {INT32_MIN, "UNKNOWN", "unknown error"},
     };

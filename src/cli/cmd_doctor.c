@@ -16,6 +16,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "cli/launcher_talk.h"
+#include "lamella/lamella.h"
 #include "session/agent_locate.h"
 #include "session/collect.h"
 #include "session/engine_probe.h"
@@ -44,6 +45,8 @@ struct findings {
     bool self_test_ran;  /* the launcher ran a command */
     bool self_test_good; /* ... and the agent was in it */
     char self_test_note[256];
+    const char *library_options; /* LAMELLA_OPTIONS, NULL: not set; and what is wrong with it */
+    char library_options_error[256];
     struct strbuf fix; /* one command a line; empty: nothing to gain */
     struct strbuf fix_why;
 };
@@ -167,6 +170,10 @@ static void find_out(struct findings *found)
     if (best)
         found->ladder = rate_ladder_auto(
             best->sample_cost_ns, best->engine == STREAM_ENGINE_CPU_TIMER ? best->interval_ns : 0);
+    found->library_options = getenv("LAMELLA_OPTIONS");
+    if (found->library_options)
+        (void)lam_options_explain(found->library_options, found->library_options_error,
+                                  sizeof found->library_options_error);
     (void)scratch_candidates(&found->places);
     (void)toolchain_find(&found->tools);
     patience_end(waiter); /* it would be one of the trial's processes */
@@ -300,6 +307,11 @@ static void show_recording(struct page *page, const struct findings *found)
     if (!has_place)
         line(page, MARK_PLAIN, "",
              "streams will lie in the recording itself; short processes cost 2 to 3 ms more");
+    if (found->library_options && found->library_options_error[0])
+        line(page, MARK_BAD, "LAMELLA_OPTIONS", "%s: programs with liblamella will record nothing",
+             found->library_options_error);
+    else if (found->library_options)
+        line(page, MARK_GOOD, "LAMELLA_OPTIONS", "%s", found->library_options);
 }
 
 static void show_tools(struct page *page, const struct findings *found)
@@ -383,6 +395,9 @@ static void put_recording(struct json_writer *json, const struct findings *found
     if (!found->self_test_good)
         json_member_str(json, "recording_note",
                         found->agent ? found->self_test_note : found->agent_error.msg);
+    json_member_str(json, "library_options", found->library_options);
+    json_member_str(json, "library_options_error",
+                    found->library_options_error[0] ? found->library_options_error : NULL);
     json_member_array(json, "scratch");
     array_each(&found->places, place)
     {

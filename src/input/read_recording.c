@@ -419,6 +419,8 @@ static int push_session_end(struct pusher *pusher)
                                                           : 0;
     end->duplicate_streams = rec->duplicate_streams;
     memcpy(end->first_damage, rec->first_damage, sizeof end->first_damage);
+    end->refused_recorders = rec->refused_recorders;
+    memcpy(end->first_refusal, rec->first_refusal, sizeof end->first_refusal);
     memcpy(end->session_damage, rec->session_damage, sizeof end->session_damage);
     return pusher->sink->ops->session_end ? pusher->sink->ops->session_end(pusher->sink->ctx, end)
                                           : LAM_OK;

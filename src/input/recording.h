@@ -138,6 +138,8 @@ struct recording {
     LAM_ARRAY(struct recording_profile) profiles;
     struct arena arena;
     uint64_t streams, unreadable_streams, duplicate_streams;
+    uint64_t refused_recorders; /* processes that were to record themselves, and could not */
+    char first_refusal[256];
     char first_damage[256];
     char session_damage[256]; /* session.json was there, and is left out */
 };

@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -138,6 +139,13 @@ static void on_thread_end(struct gather *gather, const struct stream_record_view
     }
 }
 
+static void on_refused(struct recording *rec, struct stream_text why)
+{
+    if (!rec->refused_recorders++)
+        snprintf(rec->first_refusal, sizeof rec->first_refusal, "%.*s",
+                 why.size < INT_MAX ? (int)why.size : INT_MAX, why.bytes);
+}
+
 static int on_record(struct gather *gather, const struct stream_record_view *rec)
 {
     if (!rec->row)
@@ -162,6 +170,9 @@ static int on_record(struct gather *gather, const struct stream_record_view *rec
         return LAM_OK;
     case STREAM_REC_THREAD_END:
         on_thread_end(gather, rec);
+        return LAM_OK;
+    case STREAM_REC_REFUSED:
+        on_refused(gather->rec, rec->text[0]);
         return LAM_OK;
     default:
         return LAM_OK;

@@ -38,6 +38,7 @@ static const struct {
     {"duplicate_streams", "coverage"},
     {"overwritten_events", "coverage"},
     {"untold_calls", "coverage"},
+    {"recorder_refused", "coverage"},
 };
 
 static const char *view_of(const struct report_finding *finding)

@@ -137,6 +137,7 @@ static void put_coverage(struct json_writer *json, const struct report *report)
     json_member_u64(json, "untold_calls", report->end.untold_calls);
     json_member_u64(json, "unbalanced_exits", report->end.unbalanced_exits);
     json_member_u64(json, "refused_ends", report->end.refused_ends);
+    json_member_u64(json, "refused_recorders", report->end.refused_recorders);
     json_member_u64(json, "clamped_times", report->end.clamped_times);
     json_put_end(json);
 }

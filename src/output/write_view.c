@@ -673,6 +673,7 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
         json_member_u64(json, "untold_calls", ended->untold_calls);
         json_member_u64(json, "unbalanced_exits", ended->unbalanced_exits);
         json_member_u64(json, "refused_ends", ended->refused_ends);
+        json_member_u64(json, "refused_recorders", ended->refused_recorders);
         json_member_u64(json, "intervals", ended->intervals);
         json_member_u64(json, "instants", ended->instants);
         json_member_u64(json, "open_intervals", ended->open_intervals);

@@ -157,6 +157,8 @@ static const struct schema_column coverage_columns[] = {
           "calls closed without an exit of their own, and exits without a call"),
     COUNT(JSON, 1, "refused_ends",
           "of intervals that had ended already, or that a forked parent began"),
+    COUNT(JSON, 1, "refused_recorders",
+          "processes that were to record themselves (LAMELLA_OUT), and could not"),
     COUNT(JSON, 1, "clamped_times",
           "that ran backwards within their thread and were moved to the one before"),
 };

@@ -322,10 +322,12 @@ struct profile_session_end {
     uint64_t clamped_times;
     uint64_t overwritten_pages; /* of events, by flight recorders: what was in them is gone */
     uint64_t unbalanced_exits; /* calls that were closed without an exit of their own, exits without a call */
-    uint64_t refused_ends;  /* of intervals that had ended already, or are a forked parent's */
-    uint64_t untold_calls;  /* that found no room in a full tree of calls: they are in no fold */
-    uint64_t damage[8];     /* enum stream_damage, of all streams */
-    char first_damage[256]; /* which file, where, what; empty when nothing is damaged */
+    uint64_t refused_ends; /* of intervals that had ended already, or are a forked parent's */
+    uint64_t untold_calls; /* that found no room in a full tree of calls: they are in no fold */
+    uint64_t refused_recorders; /* processes that were asked to record themselves, and could not */
+    char first_refusal[256];    /* why the first of them could not */
+    uint64_t damage[8];         /* enum stream_damage, of all streams */
+    char first_damage[256];     /* which file, where, what; empty when nothing is damaged */
     char session_damage[256]; /* why session.json was left out; empty when it was read, or is not there */
     uint64_t self_profiles; /* of streams: self-profiles of processes that are in the recording */
     uint64_t self_profile_events;   /* in them */

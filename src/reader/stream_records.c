@@ -179,6 +179,11 @@ static const struct stream_field settings_fields[] = {
     SPARE(stream_rec_settings, reserved),
 };
 static const struct stream_text_field settings_texts[] = {{"text", 0}};
+static const struct stream_field refused_fields[] = {
+    SIGNED(stream_rec_refused, code),
+    FIELD(stream_rec_refused, text_bytes),
+};
+static const struct stream_text_field refused_texts[] = {{"text", 1}};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define ROW(TYPE, type, aux, fields) \
@@ -218,6 +223,7 @@ static const struct stream_record_row rows[] = {
     ROW(COUNTER, stream_rec_counter, "counter", counter_fields),
     ROW(POLICY, stream_rec_policy, "policy", policy_fields),
     ROW_TEXT(SETTINGS, stream_rec_settings, NULL, settings_fields, settings_texts),
+    ROW_TEXT(REFUSED, stream_rec_refused, NULL, refused_fields, refused_texts),
 };
 
 const struct stream_record_row *stream_record_row(uint32_t type)

@@ -32,6 +32,7 @@ union stream_body {
     struct stream_rec_counter counter;
     struct stream_rec_policy policy;
     struct stream_rec_settings settings;
+    struct stream_rec_refused refused;
 };
 
 struct stream_field {

@@ -342,6 +342,10 @@ static void options_by_text(void **state)
     } rows[] = {
         {"", LAM_OK},
         {"max_bytes=64M,mode=flight", LAM_OK},
+        {"max_bytes=64k", LAM_OK},
+        {"max_bytes=1g,calls=auto:2m", LAM_OK},
+        {"counters=cpu+instructions", LAM_OK},
+        {"kinds=A+-B", LAM_OK},
         {"clock=cpu,counters=cpu", LAM_OK},
         {"calls=one_in:100+threshold:10us", LAM_OK},
         {"calls=auto:1G+tree:2M", LAM_OK},
@@ -352,6 +356,10 @@ static void options_by_text(void **state)
         {"speed=1", LAM_E_INVAL},
         {"mode=fly", LAM_E_INVAL},
         {"calls=threshold:10K", LAM_E_INVAL},
+        {"calls=all:3", LAM_E_INVAL},
+        {"counters=cpu+", LAM_OK},
+        {"counters=+cpu", LAM_E_INVAL},
+        {"mode=stop,,clock=cpu", LAM_E_INVAL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct lam_options options, before;
@@ -362,6 +370,12 @@ static void options_by_text(void **state)
             fail_msg("%s: %d", rows[i].text, rc);
         if (rc < 0)
             assert_memory_equal(&options, &before, sizeof before);
+        char why[200], cut[8];
+        if (lam_options_explain(rows[i].text, why, sizeof why) != rc ||
+            (why[0] == 0) != (rc == LAM_OK))
+            fail_msg("%s: '%s'", rows[i].text, why);
+        lam_options_explain(rows[i].text, cut, sizeof cut);
+        assert_true(strlen(cut) < sizeof cut && strncmp(why, cut, strlen(cut)) == 0);
     }
     struct lam_options options;
     lam_options_init(&options);
@@ -370,9 +384,47 @@ static void options_by_text(void **state)
     assert_int_equal(options.calls, LAM_CALLS_ONE_IN | LAM_CALLS_THRESHOLD);
     assert_int_equal(options.one_in, 100);
     assert_int_equal(options.threshold_ns, 10000);
-    options.path = "/nowhere/at/all.lam";
-    assert_true(lam_open(&options) < 0);
-    assert_int_equal(lam_on, 0);
+    char why[64]; /* what can be understood, and not be done */
+    assert_int_equal(lam_options_explain("mode=flight", why, sizeof why), LAM_E_INVAL);
+    assert_string_equal(why, "mode=flight needs max_bytes");
+    /* A text that is refused leaves those alone that were taken from one before. */
+    assert_int_equal(lam_options_parse(&options, "kinds=A"), LAM_OK);
+    assert_int_equal(lam_options_parse(&options, "kinds=B,mode=x"), LAM_E_INVAL);
+    assert_string_equal(options.kinds, "A");
+}
+
+static void errors_in_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *options, *path, *words;
+        int code;
+    } rows[] = {
+        {"max_bytes=1K", "/dev/shm/never.lam", "64K or more", LAM_E_INVAL},
+        {"mode=flight", "/dev/shm/never.lam", "needs max_bytes", LAM_E_INVAL},
+        {"", "/nowhere/at/all.lam", "/nowhere/at/all.lam: ", LAM_E_IO},
+        {"", "/nowhere/at/all", "/nowhere/at/all: not found", LAM_E_NOTFOUND},
+    };
+    struct lam_options options;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        lam_options_init(&options);
+        assert_int_equal(lam_options_parse(&options, rows[i].options), LAM_OK);
+        options.path = rows[i].path;
+        int rc = lam_open(&options);
+        if (rc != rows[i].code || !strstr(lam_open_error(), rows[i].words))
+            fail_msg("%s at %s: %d, %s", rows[i].options, rows[i].path, rc, lam_open_error());
+        assert_int_equal(lam_on, 0);
+        struct lam_recorder *rec = NULL;
+        assert_int_equal(lam_recorder_open(&rec, &options), rows[i].code);
+        assert_non_null(strstr(lam_open_error(), rows[i].words));
+    }
+    begin_with("");
+    assert_string_equal(lam_open_error(), "");
+    assert_int_equal(lam_open(NULL), LAM_E_BUSY);
+    assert_non_null(strstr(lam_open_error(), path));
+    assert_int_not_equal(lam_on, 0);
+    finish();
+    end();
 }
 
 int main(void)
@@ -383,7 +435,7 @@ int main(void)
         cmocka_unit_test(arguments),          cmocka_unit_test(many_pages),
         cmocka_unit_test(many_kinds),         cmocka_unit_test(filters),
         cmocka_unit_test(detached_intervals), cmocka_unit_test(open_again),
-        cmocka_unit_test(options_by_text),
+        cmocka_unit_test(options_by_text),    cmocka_unit_test(errors_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -245,7 +245,8 @@ static int choose_clock(struct lam_recorder *rec, uint32_t clock)
         return LAM_E_INVAL;
     int is_invariant = clock == LAM_CLOCK_MONOTONIC ? 0 : clock_is_invariant();
     if (clock == LAM_CLOCK_TSC && !is_invariant)
-        return LAM_E_UNSUPPORTED;
+        return open_error_set(LAM_E_UNSUPPORTED, "clock=tsc",
+                              "this machine's counter does not run at one rate");
     rec->measure = measures[clock];
     rec->stream.use_counter = is_invariant;
     rec->clock = clock;
@@ -263,14 +264,11 @@ static int choose_clock(struct lam_recorder *rec, uint32_t clock)
 
 static int take_options(struct lam_recorder *rec, const struct lam_options *options)
 {
-    if (options->mode > LAM_MODE_FLIGHT || options->calls > 15 || options->counters > 15 ||
-        (options->mode == LAM_MODE_FLIGHT && options->max_bytes < 65536) ||
-        (options->max_bytes && options->max_bytes < 65536))
-        return LAM_E_INVAL;
     const char *kinds = options->kinds ? options->kinds : "";
     size_t length = bytes_length(kinds);
-    if (length >= sizeof rec->kinds_filter)
-        return LAM_E_INVAL;
+    const char *fault = options_fault(options);
+    if (fault)
+        return open_error_set(LAM_E_INVAL, "options", fault);
     __builtin_memcpy(rec->kinds_filter, kinds, length + 1);
     rec->wants_names = filter_passes(kinds, "keys") || !text_find(kinds, "-keys");
     rec->wants_args = filter_passes(kinds, "args") || !text_find(kinds, "-args");
@@ -294,14 +292,21 @@ static int take_options(struct lam_recorder *rec, const struct lam_options *opti
     enum lam_counter list[4];
     rec->counters = options->counters;
     rec->counter_count = counters_list(options->counters, list);
-    return counters_probe(options->clock, options->counters);
+    int rc = counters_probe(options->clock, options->counters);
+    if (rc == LAM_E_PERM)
+        open_error_set(rc, "hardware counters",
+                       "not permitted: see kernel.perf_event_paranoid, or the container's filter");
+    else if (rc < 0)
+        open_error_set(rc, "hardware counters", "this machine does not have what is asked for");
+    return rc;
 }
 
 static int prepare(struct lam_recorder *rec, const struct lam_options *options)
 {
     const char *path = options->path ? options->path : secure_getenv("LAMELLA_OUT");
     if (!path || !*path)
-        return LAM_E_NOTFOUND;
+        return open_error_set(LAM_E_NOTFOUND, "liblamella",
+                              "no path is given, and LAMELLA_OUT is not set");
     if (options->size < offsetof(struct lam_options, reserved))
         return LAM_E_INVAL;
     int rc = take_options(rec, options);
@@ -360,12 +365,12 @@ static int open_recorder(struct lam_recorder *rec, const struct lam_options *opt
                          uint32_t generation)
 {
     int rc = prepare(rec, options);
-    if (rc < 0)
-        return rc;
-    thread_state.opening = 1;
-    rc = begin(rec, generation);
-    thread_state.opening = 0;
-    return rc;
+    if (rc >= 0) {
+        thread_state.opening = 1;
+        rc = begin(rec, generation);
+        thread_state.opening = 0;
+    }
+    return open_error_keep(rc, options->path ? options->path : secure_getenv("LAMELLA_OUT"));
 }
 
 static struct lam_recorder *new_recorder(void)
@@ -375,19 +380,27 @@ static struct lam_recorder *new_recorder(void)
     return sys_is_error(rec) ? NULL : rec;
 }
 
+static struct lam_recorder *next_default; /* what was not opened for an error is tried again */
+
+static struct lam_recorder *get_next_default(void)
+{
+    if (!next_default && (next_default = new_recorder()))
+        next_default->is_default = 1;
+    return next_default;
+}
+
 /* Each time another recorder: threads that still write for the last one, or hold its lanes, do not notice. */
 static int open_default(const struct lam_options *options)
 {
-    static uint32_t opened;           /* 16 bits of call sites' caches: 65,535 times */
-    static struct lam_recorder *next; /* what was not opened for an error is tried again */
+    static uint32_t opened; /* 16 bits of call sites' caches: 65,535 times */
+    struct lam_recorder *last = default_recorder, *next = get_next_default();
     if (__atomic_load_n(&lam_on, __ATOMIC_RELAXED))
-        return LAM_E_BUSY;
+        return open_error_set(LAM_E_BUSY, last->path,
+                              "the default recorder is open, and records there");
     if (opened >= 65535)
-        return LAM_E_TOOBIG;
-    if (!next && !(next = new_recorder()))
-        return LAM_E_NOMEM;
-    struct lam_recorder *last = default_recorder;
-    next->is_default = 1;
+        return open_error_set(LAM_E_TOOBIG, "liblamella", "opened 65,535 times already");
+    if (!next)
+        return open_error_keep(LAM_E_NOMEM, NULL);
     next->lexicon = last->lexicon;
     next->lane_numbers =
         __atomic_load_n(&last->lane_numbers,
@@ -399,9 +412,40 @@ static int open_default(const struct lam_options *options)
         __atomic_store_n(&default_recorder, last, __ATOMIC_RELEASE);
         return rc;
     }
-    next = NULL;
+    next_default = NULL;
     __atomic_store_n(&lam_on, ++opened, __ATOMIC_RELEASE);
     return LAM_OK;
+}
+
+/* The options that the environment says. */
+static int read_environment(struct lam_options *options)
+{
+    char why[256];
+    const char *text = secure_getenv("LAMELLA_OPTIONS");
+    lam_options_init(options);
+    if (!text || lam_options_parse(options, text) == LAM_OK)
+        return LAM_OK;
+    lam_options_explain(text, why, sizeof why);
+    return open_error_set(LAM_E_INVAL, "LAMELLA_OPTIONS", why);
+}
+
+/* The environment asked for a recording that could not be begun: whoever looks there finds why. Once a process. */
+static void tell_refusal(int code)
+{
+    static uint32_t told_pid;
+    struct lam_recorder *rec = get_next_default();
+    const char *path = secure_getenv("LAMELLA_OUT");
+    if (code == LAM_E_BUSY || code == LAM_E_TOOBIG || !rec || !path || !*path ||
+        told_pid == (uint32_t)sys_getpid())
+        return;
+    rec->pid = told_pid = (uint32_t)sys_getpid();
+    if (session_find(rec, path) < 0 || choose_clock(rec, LAM_CLOCK_AUTO) < 0 ||
+        session_prepare(rec) < 0)
+        return;
+    rec->max_bytes = 0;
+    rec->mode = LAM_MODE_STOP;
+    if (begin_stream(rec, 0) == LAM_OK)
+        open_error_tell(rec, code);
 }
 
 int lam_open(const struct lam_options *options)
@@ -410,15 +454,13 @@ int lam_open(const struct lam_options *options)
     uint32_t *lock = get_open_lock();
     if (!lock)
         return LAM_E_NOMEM;
-    if (!options) {
-        lam_options_init(&own);
-        const char *text = secure_getenv("LAMELLA_OPTIONS");
-        if (text && lam_options_parse(&own, text) < 0)
-            return LAM_E_INVAL;
-        options = &own;
-    }
     futex_lock(lock);
-    int rc = open_default(options);
+    open_error_clear();
+    int rc = options ? LAM_OK : read_environment(&own);
+    if (rc == LAM_OK)
+        rc = open_default(options ? options : &own);
+    if (rc < 0 && !options)
+        tell_refusal(rc);
     futex_unlock(lock);
     return rc;
 }
@@ -469,6 +511,7 @@ int lam_recorder_open(struct lam_recorder **out, const struct lam_options *optio
     if (!rec)
         return LAM_E_NOMEM;
     futex_lock(lock);
+    open_error_clear();
     int rc = open_recorder(rec, options, ++last_generation ? last_generation : ++last_generation);
     futex_unlock(lock);
     if (rc < 0) {

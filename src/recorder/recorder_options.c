@@ -1,11 +1,24 @@
 /* recorder_options.c: options, and the text that changes them. */
+#include "recorder/bounded_text.h"
 #include "recorder/recorder_state.h"
-
-#include "core/bytes.h"
 
 void lam_options_init(struct lam_options *options)
 {
     *options = (struct lam_options){.size = sizeof *options};
+}
+
+const char *options_fault(const struct lam_options *options)
+{
+    if (options->mode > LAM_MODE_FLIGHT || options->calls > 15 || options->counters > 15 ||
+        options->clock > LAM_CLOCK_CYCLES)
+        return "a member is none of its enum's values";
+    if (options->mode == LAM_MODE_FLIGHT && !options->max_bytes)
+        return "mode=flight needs max_bytes";
+    if (options->max_bytes && options->max_bytes < 65536)
+        return "max_bytes should be 64K or more";
+    if (options->kinds && bytes_length(options->kinds) >= KINDS_FILTER_BYTES)
+        return "kinds should be 511 bytes or less";
+    return NULL;
 }
 
 struct choice {
@@ -45,170 +58,232 @@ struct word {
     size_t size;
 };
 
-/* The part of *text up to one of `ends`, and *text behind it. */
-static struct word take(const char **text, const char *ends)
-{
-    struct word word = {*text, 0};
-    while (**text) {
-        for (const char *end = ends; *end; end++)
-            if (**text == *end) {
-                (*text)++;
-                return word;
-            }
-        (*text)++;
-        word.size++;
-    }
-    return word;
-}
-
 static int is_word(struct word word, const char *name)
 {
     return bytes_length(name) == word.size && bytes_equal(word.at, name, word.size);
 }
 
-static int choose(const struct choice *list, struct word word, uint32_t *value)
+/* What is being parsed, and where it went wrong. */
+struct parse {
+    struct lam_options *options;
+    char kinds[KINDS_FILTER_BYTES];
+    struct word bad;
+    const char *why; /* what the bad word should be; NULL: one of `list` */
+    const struct choice *list;
+};
+
+static int refuse(struct parse *parse, struct word bad, const char *why)
 {
-    for (; list->name; list++)
-        if (is_word(word, list->name)) {
-            *value = list->value;
-            return 1;
-        }
+    parse->bad = bad;
+    parse->why = why;
     return 0;
 }
 
-/* Digits and one of the units: bytes K M G (of 1024), times ns us ms s. */
-static int number(struct word word, int is_time, uint64_t *out)
+static int choose(struct parse *parse, const struct choice *list, struct word word, uint32_t *value)
+{
+    for (const struct choice *row = list; row->name; row++)
+        if (is_word(word, row->name)) {
+            *value = row->value;
+            return 1;
+        }
+    parse->list = list;
+    return refuse(parse, word, NULL);
+}
+
+/* Digits and one of the units: bytes K M G (of 1024, or k m g), times ns us ms s. */
+static int number(struct parse *parse, struct word word, int is_time, uint64_t *out)
 {
     static const struct {
         const char *unit;
         int is_time;
         uint64_t factor;
-    } units[] = {{"", 0, 1},         {"", 1, 1},         {"K", 0, 1u << 10},
-                 {"M", 0, 1u << 20}, {"G", 0, 1u << 30}, {"ns", 1, 1},
-                 {"us", 1, 1000},    {"ms", 1, 1000000}, {"s", 1, 1000000000}};
+    } units[] = {{"", 0, 1},         {"", 1, 1},         {"K", 0, 1u << 10}, {"M", 0, 1u << 20},
+                 {"G", 0, 1u << 30}, {"k", 0, 1u << 10}, {"m", 0, 1u << 20}, {"g", 0, 1u << 30},
+                 {"ns", 1, 1},       {"us", 1, 1000},    {"ms", 1, 1000000}, {"s", 1, 1000000000}};
+    const char *why = is_time ? "a time: digits, with ns, us, ms or s"
+                              : "a number: digits, with K, M or G behind them if need be";
     uint64_t value = 0;
     size_t digits = 0;
     while (digits < word.size && word.at[digits] >= '0' && word.at[digits] <= '9') {
         if (value > (UINT64_MAX >> 1) / 10)
-            return 0;
+            return refuse(parse, word, "a smaller number");
         value = value * 10 + (uint64_t)(word.at[digits++] - '0');
     }
     struct word unit = {word.at + digits, word.size - digits};
     for (size_t i = 0; digits && i < sizeof units / sizeof units[0]; i++)
-        if (units[i].is_time == is_time && is_word(unit, units[i].unit) &&
-            value <= (UINT64_MAX >> 1) / units[i].factor) {
+        if (units[i].is_time == is_time && is_word(unit, units[i].unit)) {
+            if (value > (UINT64_MAX >> 1) / units[i].factor)
+                return refuse(parse, word, "a smaller number");
             *out = value * units[i].factor;
             return 1;
         }
-    return 0;
+    return refuse(parse, word, why);
 }
 
-static int parse_counters(struct lam_options *options, const char *text, const char *end)
+/* The part of `rest` up to `end`, and `rest` behind it. */
+static struct word split(struct word *rest, char end)
 {
-    char buf[128];
-    size_t size = (size_t)(end - text);
-    if (size >= sizeof buf)
-        return 0;
-    __builtin_memcpy(buf, text, size);
-    buf[size] = 0;
-    const char *at = buf;
+    struct word part = {rest->at, 0};
+    while (part.size < rest->size && part.at[part.size] != end)
+        part.size++;
+    size_t used = part.size + (part.size < rest->size);
+    rest->at += used;
+    rest->size -= used;
+    return part;
+}
+
+static int parse_counters(struct parse *parse, struct word value)
+{
     uint32_t bits = 0, bit = 0;
-    while (*at) {
-        if (!choose(counters, take(&at, "+"), &bit))
+    while (value.size) {
+        if (!choose(parse, counters, split(&value, '+'), &bit))
             return 0;
         bits |= bit;
     }
-    options->counters = bits;
+    parse->options->counters = bits;
     return 1;
 }
 
-/* `all`, or `one_in:100+threshold:10us+auto:64M+tree:4M`; numbers may be left out. */
-static int parse_calls(struct lam_options *options, const char *text, const char *end)
+static int parse_call_value(struct parse *parse, uint32_t bit, struct word value)
 {
-    options->calls = 0;
-    while (text < end) {
-        struct word item = {text, 0};
-        while (text < end && *text != '+') {
-            text++;
-            item.size++;
-        }
-        text += text < end;
-        struct word name = {item.at, 0};
-        while (name.size < item.size && item.at[name.size] != ':')
-            name.size++;
-        struct word value = {item.at + name.size, item.size - name.size};
+    struct lam_options *options = parse->options;
+    uint64_t amount = 0;
+    if (!number(parse, value, bit == LAM_CALLS_THRESHOLD, &amount))
+        return 0;
+    switch (bit) {
+    case LAM_CALLS_ONE_IN:
+        if (amount > UINT32_MAX)
+            return refuse(parse, value, "a smaller number");
+        options->one_in = (uint32_t)amount;
+        return 1;
+    case LAM_CALLS_THRESHOLD:
+        options->threshold_ns = amount;
+        return 1;
+    case LAM_CALLS_TREE:
+        options->tree_bytes = amount;
+        return 1;
+    case LAM_CALLS_AUTO:
+        options->auto_bytes = amount;
+        return 1;
+    default:
+        return refuse(parse, value, "left out: `all` has no number");
+    }
+}
+
+/* `all`, or `one_in:100+threshold:10us+auto:64M+tree:4M`; numbers may be left out. */
+static int parse_calls(struct parse *parse, struct word value)
+{
+    parse->options->calls = 0;
+    while (value.size) {
+        struct word amount = split(&value, '+');
+        size_t whole = amount.size;
+        struct word name = split(&amount, ':');
         uint32_t bit = 0;
-        uint64_t amount = 0;
-        if (!choose(calls, name, &bit))
+        if (!choose(parse, calls, name, &bit))
             return 0;
-        options->calls |= bit;
-        if (!value.size)
-            continue;
-        value.at++;
-        value.size--;
-        if (!number(value, bit == LAM_CALLS_THRESHOLD, &amount))
-            return 0;
-        if (bit == LAM_CALLS_ONE_IN && amount <= UINT32_MAX)
-            options->one_in = (uint32_t)amount;
-        else if (bit == LAM_CALLS_THRESHOLD)
-            options->threshold_ns = amount;
-        else if (bit == LAM_CALLS_TREE)
-            options->tree_bytes = amount;
-        else if (bit == LAM_CALLS_AUTO)
-            options->auto_bytes = amount;
-        else
+        parse->options->calls |= bit;
+        if (name.size < whole && !parse_call_value(parse, bit, amount))
             return 0;
     }
     return 1;
 }
 
-static __thread char kinds_copy[512];
-
-static int parse_kinds(struct lam_options *options, struct word value)
+static int parse_kinds(struct parse *parse, struct word value)
 {
-    if (value.size >= sizeof kinds_copy)
-        return 0;
-    __builtin_memcpy(kinds_copy, value.at, value.size);
-    kinds_copy[value.size] = 0;
-    options->kinds = kinds_copy;
+    if (value.size >= sizeof parse->kinds)
+        return refuse(parse, value, "shorter: 511 bytes at most");
+    __builtin_memcpy(parse->kinds, value.at, value.size);
+    parse->kinds[value.size] = 0;
+    parse->options->kinds = parse->kinds;
     return 1;
 }
 
-static int parse_one(struct lam_options *options, struct word key, struct word value)
+static int parse_one(struct parse *parse, struct word key, struct word value)
 {
     if (is_word(key, "max_bytes"))
-        return number(value, 0, &options->max_bytes);
+        return number(parse, value, 0, &parse->options->max_bytes);
     if (is_word(key, "mode"))
-        return choose(modes, value, &options->mode);
+        return choose(parse, modes, value, &parse->options->mode);
     if (is_word(key, "clock"))
-        return choose(clocks, value, &options->clock);
+        return choose(parse, clocks, value, &parse->options->clock);
     if (is_word(key, "counters"))
-        return parse_counters(options, value.at, value.at + value.size);
+        return parse_counters(parse, value);
     if (is_word(key, "calls"))
-        return parse_calls(options, value.at, value.at + value.size);
+        return parse_calls(parse, value);
     if (is_word(key, "kinds"))
-        return parse_kinds(options, value);
-    return 0;
+        return parse_kinds(parse, value);
+    return refuse(parse, key, "one of max_bytes, mode, clock, counters, calls, kinds");
+}
+
+static int parse_text(struct parse *parse, const char *text)
+{
+    struct word rest = {text, bytes_length(text)};
+    while (rest.size) {
+        struct word value = split(&rest, ',');
+        struct word item = value;
+        struct word key = split(&value, '=');
+        if (key.size == item.size)
+            return refuse(parse, item, "NAME=VALUE");
+        if (!parse_one(parse, key, value))
+            return 0;
+    }
+    return 1;
 }
 
 int lam_options_parse(struct lam_options *options, const char *text)
 {
+    static __thread char kinds_copy[KINDS_FILTER_BYTES];
     struct lam_options changed = *options;
-    if (!text)
+    struct parse parse = {.options = &changed};
+    if (!text || !parse_text(&parse, text))
         return LAM_E_INVAL;
-    while (*text) {
-        struct word item = take(&text, ",");
-        struct word key = {item.at, 0};
-        while (key.size < item.size && item.at[key.size] != '=')
-            key.size++;
-        if (key.size == item.size)
-            return LAM_E_INVAL;
-        struct word value = {item.at + key.size + 1, item.size - key.size - 1};
-        if (!parse_one(&changed, key, value))
-            return LAM_E_INVAL;
+    if (changed.kinds == parse.kinds) {
+        __builtin_memcpy(kinds_copy, parse.kinds, sizeof kinds_copy);
+        changed.kinds = kinds_copy;
     }
     *options = changed;
     return LAM_OK;
+}
+
+/* `64q` in max_bytes=64q: wanted a number */
+static void explain(const struct parse *parse, struct bounded_text *out)
+{
+    enum { QUOTED_MAX = 60 };
+    text_add_cut(out, "`", 1);
+    text_add_cut(out, parse->bad.at,
+                 parse->bad.size > QUOTED_MAX ? (size_t)QUOTED_MAX : parse->bad.size);
+    const char *behind = parse->bad.size > QUOTED_MAX ? "...` should be " : "` should be ";
+    text_add_cut(out, behind, bytes_length(behind));
+    if (parse->why) {
+        text_add_cut(out, parse->why, bytes_length(parse->why));
+        return;
+    }
+    for (const struct choice *row = parse->list; row->name; row++) {
+        const char *between = row == parse->list ? "" : row[1].name ? ", " : " or ";
+        text_add_cut(out, between, bytes_length(between));
+        text_add_cut(out, row->name, bytes_length(row->name));
+    }
+}
+
+int lam_options_explain(const char *text, char *why, size_t size)
+{
+    struct lam_options options;
+    lam_options_init(&options);
+    struct parse parse = {.options = &options};
+    if (size)
+        why[0] = 0;
+    if (!text)
+        return LAM_E_INVAL;
+    struct bounded_text out = {why, 0, size};
+    if (!parse_text(&parse, text)) {
+        explain(&parse, &out);
+        return LAM_E_INVAL;
+    }
+    const char *fault = options_fault(&options);
+    if (!fault)
+        return LAM_OK;
+    text_add_cut(&out, fault, bytes_length(fault));
+    return LAM_E_INVAL;
 }
 
 /* ---- names of codes ---- */

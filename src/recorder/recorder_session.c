@@ -8,42 +8,12 @@
 
 #include "core/bytes.h"
 #include "core/procfs.h"
+#include "recorder/bounded_text.h"
 
-/* ---- a bounded text ---- */
-
-struct text {
-    char *bytes;
-    size_t used, size; /* used == size: it did not fit */
-};
-
-static void add_bytes(struct text *text, const char *bytes, size_t size)
-{
-    if (size >= text->size - text->used) {
-        text->used = text->size;
-        return;
-    }
-    __builtin_memcpy(text->bytes + text->used, bytes, size);
-    text->used += size;
-    text->bytes[text->used] = 0;
-}
-
-static void add(struct text *text, const char *more)
-{
-    if (text->used < text->size)
-        add_bytes(text, more, bytes_length(more));
-}
-
-static void add_u64(struct text *text, uint64_t value)
-{
-    char digits[21];
-    text_from_u64(digits, value);
-    add(text, digits);
-}
-
-static void add_hex(struct text *text, uint64_t value, int digits)
+static void add_hex(struct bounded_text *text, uint64_t value, int digits)
 {
     for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)
-        add_bytes(text, &"0123456789abcdef"[value >> shift & 15], 1);
+        text_add_bytes(text, &"0123456789abcdef"[value >> shift & 15], 1);
 }
 
 /* How many bytes at `at` are one character of UTF-8; 0: they are not. */
@@ -72,28 +42,28 @@ static size_t utf8_length(const uint8_t *at, size_t left)
 }
 
 /* In quotes; what is no UTF-8 becomes \xNN inside of the string, as docs/session-json.md says. */
-static void add_json(struct text *text, const char *bytes, size_t size)
+static void add_json(struct bounded_text *text, const char *bytes, size_t size)
 {
     const uint8_t *at = (const uint8_t *)bytes;
-    add(text, "\"");
+    text_add(text, "\"");
     for (size_t i = 0; i < size;) {
         size_t length = at[i] < 0x80 ? 1 : utf8_length(at + i, size - i);
         if (length == 0) {
-            add(text, "\\\\x");
+            text_add(text, "\\\\x");
             add_hex(text, at[i++], 2);
             continue;
         }
         if (at[i] < 0x20 || at[i] == 0x7f) {
-            add(text, "\\u");
+            text_add(text, "\\u");
             add_hex(text, at[i], 4);
         } else {
             if (at[i] == '"' || at[i] == '\\')
-                add(text, "\\");
-            add_bytes(text, bytes + i, length);
+                text_add(text, "\\");
+            text_add_bytes(text, bytes + i, length);
         }
         i += length;
     }
-    add(text, "\"");
+    text_add(text, "\"");
 }
 
 /* ---- small reads ---- */
@@ -129,46 +99,46 @@ uint64_t session_kernel_start(void)
 
 /* ---- session.json ---- */
 
-static void add_command(struct text *text)
+static void add_command(struct bounded_text *text)
 {
     static char line[16384]; /* open and begin_child are one at a time */
     size_t size = read_file("/proc/self/cmdline", line, sizeof line);
-    add(text, "[");
+    text_add(text, "[");
     for (size_t at = 0; at < size;) {
         size_t length = bytes_length(line + at);
         if (at)
-            add(text, ",");
+            text_add(text, ",");
         add_json(text, line + at, length);
         at += length + 1;
     }
-    add(text, "]");
+    text_add(text, "]");
 }
 
-static void describe(struct text *text, const struct lam_recorder *rec)
+static void describe(struct bounded_text *text, const struct lam_recorder *rec)
 {
     struct stream_rec_time now = {0};
     char cwd[RECORDER_PATH_MAX];
     size_t cwd_bytes = read_cwd(cwd, sizeof cwd);
     clock_read_three(rec->stream.use_counter, &now);
-    add(text, "{\"format\":\"lamella-session\",\"version\":1,\"tool_version\":\"" LAM_VERSION
-              "\",\"session_id\":\"");
+    text_add(text, "{\"format\":\"lamella-session\",\"version\":1,\"tool_version\":\"" LAM_VERSION
+                   "\",\"session_id\":\"");
     add_hex(text, rec->session_id, 16);
-    add(text, "\",\"complete\":false,\"command\":");
+    text_add(text, "\",\"complete\":false,\"command\":");
     add_command(text);
-    add(text, ",\"cwd\":");
+    text_add(text, ",\"cwd\":");
     add_json(text, cwd, cwd_bytes);
-    add(text, ",\"directory\":");
+    text_add(text, ",\"directory\":");
     add_json(text, rec->directory, bytes_length(rec->directory));
-    add(text, ",\"started_at_unix_ns\":");
-    add_u64(text, now.wall_ns);
-    add(text, rec->stream.use_counter ? ",\"clock\":\"tsc\"" : ",\"clock\":\"monotonic\"");
-    add(text, ",\"tick_rate_hz\":");
-    add_u64(text, rec->tick_rate_hz);
-    add(text, ",\"start_ticks\":");
-    add_u64(text, now.ticks);
-    add(text, ",\"start_mono_ns\":");
-    add_u64(text, now.mono_ns);
-    add(text, "}\n");
+    text_add(text, ",\"started_at_unix_ns\":");
+    text_add_u64(text, now.wall_ns);
+    text_add(text, rec->stream.use_counter ? ",\"clock\":\"tsc\"" : ",\"clock\":\"monotonic\"");
+    text_add(text, ",\"tick_rate_hz\":");
+    text_add_u64(text, rec->tick_rate_hz);
+    text_add(text, ",\"start_ticks\":");
+    text_add_u64(text, now.ticks);
+    text_add(text, ",\"start_mono_ns\":");
+    text_add_u64(text, now.mono_ns);
+    text_add(text, "}\n");
 }
 
 /* Exclusively: of many processes that begin at once one writes it. Complete before it has its name. */
@@ -176,13 +146,13 @@ static int write_session(const struct lam_recorder *rec)
 {
     static char body[65536];
     char path[RECORDER_PATH_MAX + 64], name[RECORDER_PATH_MAX + 64];
-    struct text at = {path, 0, sizeof path}, to = {name, 0, sizeof name},
-                text = {body, 0, sizeof body};
-    add(&to, rec->directory);
-    add(&to, "/session.json");
-    add(&at, name);
-    add(&at, ".");
-    add_u64(&at, rec->pid);
+    struct bounded_text at = {path, 0, sizeof path}, to = {name, 0, sizeof name},
+                        text = {body, 0, sizeof body};
+    text_add(&to, rec->directory);
+    text_add(&to, "/session.json");
+    text_add(&at, name);
+    text_add(&at, ".");
+    text_add_u64(&at, rec->pid);
     struct stat st;
     if (sys_call4(SYS_newfstatat, AT_FDCWD, name, &st, 0) == 0)
         return LAM_OK;
@@ -222,16 +192,16 @@ int session_find(struct lam_recorder *rec, const char *path)
 {
     size_t length = bytes_length(path);
     int is_file = ends_with_lam(path, length) && !is_directory(path);
-    struct text text = {is_file ? rec->file : rec->directory, 0, RECORDER_PATH_MAX};
+    struct bounded_text text = {is_file ? rec->file : rec->directory, 0, RECORDER_PATH_MAX};
     rec->file[0] = rec->directory[0] = 0;
     if (path[0] != '/') {
         char cwd[RECORDER_PATH_MAX];
         if (!read_cwd(cwd, sizeof cwd))
             return LAM_E_IO;
-        add(&text, cwd);
-        add(&text, "/");
+        text_add(&text, cwd);
+        text_add(&text, "/");
     }
-    add(&text, path);
+    text_add(&text, path);
     return length == 0 || text.used == text.size ? LAM_E_INVAL : LAM_OK;
 }
 
@@ -251,25 +221,25 @@ int session_prepare(const struct lam_recorder *rec)
 
 int session_stream_name(struct lam_recorder *rec, int is_child, uint64_t mono_ns, uint32_t attempt)
 {
-    struct text text = {rec->path, 0, sizeof rec->path};
+    struct bounded_text text = {rec->path, 0, sizeof rec->path};
     if (rec->directory[0]) {
-        add(&text, rec->directory);
-        add(&text, "/");
-        add_u64(&text, mono_ns);
-        add(&text, "-");
-        add_u64(&text, rec->pid);
+        text_add(&text, rec->directory);
+        text_add(&text, "/");
+        text_add_u64(&text, mono_ns);
+        text_add(&text, "-");
+        text_add_u64(&text, rec->pid);
     } else {
-        add_bytes(&text, rec->file, bytes_length(rec->file) - 4);
+        text_add_bytes(&text, rec->file, bytes_length(rec->file) - 4);
         if (is_child || attempt) {
-            add(&text, "-");
-            add_u64(&text, rec->pid);
+            text_add(&text, "-");
+            text_add_u64(&text, rec->pid);
         }
         if (attempt > 1) {
-            add(&text, "-");
-            add_u64(&text, attempt);
+            text_add(&text, "-");
+            text_add_u64(&text, attempt);
         }
     }
-    add(&text, ".lam");
+    text_add(&text, ".lam");
     return attempt < 1000 && text.used < text.size;
 }
 

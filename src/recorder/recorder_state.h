@@ -22,6 +22,7 @@ enum {
     RECORDER_SHARDS = 64,
     RECORDER_KINDS = 65536,
     RECORDER_PATH_MAX = 4096,
+    KINDS_FILTER_BYTES = 512,
 };
 
 struct old_page {
@@ -193,7 +194,7 @@ struct lam_recorder {
     uint32_t flight_page;  /* LAM_MODE_FLIGHT: size of every EVENTS page; else 0 */
     struct flight *flight; /* ... who has which */
 
-    char kinds_filter[512];
+    char kinds_filter[KINDS_FILTER_BYTES];
     char directory[RECORDER_PATH_MAX]; /* of streams; empty: a single file */
     char file[RECORDER_PATH_MAX];      /* the single file as asked for */
     char path[RECORDER_PATH_MAX + 64]; /* of the stream */
@@ -244,6 +245,21 @@ struct lexicon *lexicon_new(void);
 
 /* From now on the object that this code is in is never unloaded. Not signal-safe. */
 void pin_code(void);
+
+/* ---- recorder_options.c ---- */
+
+/* What no recorder can be opened with, in words; NULL: nothing. */
+const char *options_fault(const struct lam_options *options);
+
+/* ---- open_error.c: all under the lock of opening ---- */
+
+void open_error_clear(void);
+/* "WHAT: WHY"; returns the code. */
+int open_error_set(int code, const char *what, const char *why);
+/* A failure that nobody has said anything about is said with its path, or NULL. Returns the code. */
+int open_error_keep(int code, const char *path);
+/* Writes the error to a stream that has begun, and ends it. */
+void open_error_tell(struct lam_recorder *rec, int code);
 
 /* ---- recorder_session.c ---- */
 

@@ -253,6 +253,8 @@ enum stream_record_type {
     STREAM_REC_COUNTER = 38, /* struct stream_rec_counter */
     STREAM_REC_POLICY = 39,  /* struct stream_rec_policy: how calls are recorded from here on */
     STREAM_REC_SETTINGS = 40, /* struct stream_rec_settings, text: what the recorder was opened with */
+    STREAM_REC_REFUSED =
+        41, /* struct stream_rec_refused, text: why it was not opened; no events follow */
 };
 
 static inline uint32_t stream_record_head(uint32_t type, uint32_t words)
@@ -660,6 +662,11 @@ struct stream_rec_policy { /* aux: enum stream_call_policy, added up */
 struct stream_rec_settings { /* aux: 0 */
     uint32_t text_bytes;     /* lines NAME=VALUE */
     uint32_t reserved;
+};
+
+struct stream_rec_refused { /* aux: 0 */
+    int32_t code;           /* enum lam_code, negative */
+    uint32_t text_bytes;
 };
 
 /* ---- TREE: 48-byte nodes; ids run on from page to page of a lane, from 1; page n has stream_chunk_bytes(n) ---------
