@@ -323,7 +323,9 @@ MIXED = """
 local function sorts(n) local t = {} for i = 1, n do t[i] = (i * 7919) % n end table.sort(t) return t end
 local function loops(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end
 local co = coroutine.wrap(function() while true do loops(2000000) coroutine.yield() end end)
-for i = 1, 10 do sorts(20000) co() end
+local function leaf(x) return x end
+local function calls(n) for i = 1, n do leaf(i) end end
+for i = 1, 10 do sorts(20000) co() calls(300000) end
 """
 
 
@@ -351,6 +353,9 @@ def test_sampled_c_frames_lie_under_the_lua_function_that_called_them():
     check(not any("loops (mixed.lua:3)" in path for path in sorting), "another coroutine's samples")
     check(any(path[1:3] == ["anonymous (mixed.lua:4)", "loops (mixed.lua:3)"] for path, _ in mixed), f"the coroutine's own: {mixed}")
     check(not any("main chunk (mixed.lua:1)" in path and "__libc_start_main" in path for path, _ in mixed), "the interpreter's own frames are left out")
+    sampled = {frame for path, _ in folded("samples") for frame in path}
+    check(any(frame.startswith("lam_call") for frame in sampled), f"the recorder was met at its work: {sampled}")
+    check(not any(frame.startswith(("lam_call", "call_event", "lamella.so", "liblamella")) for path, _ in mixed for frame in path), "the recorder's own frames are left out")
 
 
 HOST = r"""

@@ -7,6 +7,7 @@ enum mixed_frame {
     FRAME_LOOP,  /* runs interpreted code */
     FRAME_ENTRY, /* leads into the loop of a library without symbols */
     FRAME_NAMELESS,
+    FRAME_OURS, /* a plug-in or the recorder */
 };
 
 static const struct {
@@ -18,13 +19,36 @@ static const struct {
     {"lua_resume", FRAME_ENTRY},
 };
 
+/* What the plug-ins and the recorder are called, up to versions. */
+static const char *const our_files[] = {"liblamella.so", "liblamella-instrument.so", "lamella.so",
+                                        "_lamella."};
+
+static bool is_ours(const struct export_frames *frames, uint32_t module)
+{
+    size_t size;
+    const char *path = module < frames->modules.count && module
+                           ? intern_text(&frames->names, frames->modules.items[module].path, &size)
+                           : "";
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof our_files / sizeof *our_files; i++)
+        if (strncmp(name, our_files[i], strlen(our_files[i])) == 0)
+            return true;
+    return false;
+}
+
+static uint32_t module_of(const struct export_frames *frames, uint32_t frame)
+{
+    return frame < frames->frames.count ? frames->frames.items[frame].module : 0;
+}
+
 static int look_up(struct export_frames *frames, uint32_t frame, uint64_t *what)
 {
     uint32_t count;
     const struct export_function *functions = export_frames_functions(frames, frame, &count);
     if (!functions)
         return LAM_E_NOMEM;
-    *what = FRAME_OTHER;
+    *what = is_ours(frames, module_of(frames, frame)) ? FRAME_OURS : FRAME_OTHER;
     for (uint32_t i = 0; i < count; i++) {
         size_t size;
         const char *name = intern_text(&frames->names, functions[i].name, &size);
@@ -46,14 +70,28 @@ static int what_is(struct mixed_stacks *mixed, struct export_frames *frames, uin
     return rc < 0 ? rc : map_put(&mixed->is_loop, frame, *what);
 }
 
-static uint32_t module_of(const struct export_frames *frames, uint32_t frame)
+/* Takes from the outer end of `inner` the frames of a module, or only those of them that have no name. */
+static int drop_outer(struct mixed_stacks *mixed, struct export_frames *frames, uint32_t module,
+                      bool only_nameless)
 {
-    return frame < frames->frames.count ? frames->frames.items[frame].module : 0;
+    while (mixed->inner.count) {
+        uint32_t next = array_last(&mixed->inner);
+        uint64_t what;
+        int rc = what_is(mixed, frames, next, &what);
+        if (rc < 0)
+            return rc;
+        if (module_of(frames, next) != module || (only_nameless && what != FRAME_NAMELESS))
+            return LAM_OK;
+        (void)array_pop(&mixed->inner);
+    }
+    return LAM_OK;
 }
 
-/* Into `inner` the frames that are further in than the interpreter; without one, all. */
+/* Into `inner` the frames that are further in than the interpreter; without one, all. What recording a call takes is left to
+ * the function that makes or leaves it. */
 static int find_inner(struct mixed_stacks *mixed, struct export_frames *frames, uint32_t stack)
 {
+    bool was_ours = false; /* then what led to us is the interpreter's part of it */
     array_clear(&mixed->inner);
     for (; stack && stack < frames->stacks.count; stack = frames->stacks.items[stack].parent) {
         uint32_t frame = frames->stacks.items[stack].frame;
@@ -61,22 +99,17 @@ static int find_inner(struct mixed_stacks *mixed, struct export_frames *frames, 
         int rc = what_is(mixed, frames, frame, &what);
         if (rc < 0)
             return rc;
+        /* The nameless ones behind a way in are the loop and what belongs to it. */
+        if (what == FRAME_ENTRY)
+            return drop_outer(mixed, frames, module_of(frames, frame), !was_ours);
         if (what == FRAME_LOOP)
-            return LAM_OK;
-        if (what == FRAME_ENTRY) { /* the nameless ones behind it are the loop and what belongs to it */
-            while (mixed->inner.count) {
-                uint32_t next = array_last(&mixed->inner);
-                rc = what_is(mixed, frames, next, &what);
-                if (rc < 0)
-                    return rc;
-                if (what != FRAME_NAMELESS || module_of(frames, next) != module_of(frames, frame))
-                    break;
-                (void)array_pop(&mixed->inner);
-            }
-            return LAM_OK;
-        }
-        if (array_push(&mixed->inner, frame) < 0)
+            return was_ours ? drop_outer(mixed, frames, module_of(frames, frame), false) : LAM_OK;
+        if (what == FRAME_OURS) {
+            array_clear(&mixed->inner);
+            was_ours = true;
+        } else if (array_push(&mixed->inner, frame) < 0) {
             return LAM_E_NOMEM;
+        }
     }
     return LAM_OK;
 }
