@@ -1,8 +1,10 @@
 /* lamella report: where the time of a recording, of an instrumented program or of self-profiles went. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/byteout.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/table.h"
@@ -123,6 +125,40 @@ static int read_and_write(struct report_settings *set, struct classifier *cls, s
     return rc;
 }
 
+/* Of a file, or of the files in a directory. */
+static uint64_t bytes_of(const char *path)
+{
+    struct dir_entries entries = {0};
+    struct stat st;
+    uint64_t bytes = 0;
+    if (stat(path, &st) != 0)
+        return 0;
+    if (!S_ISDIR(st.st_mode))
+        return (uint64_t)st.st_size;
+    (void)dir_list(path, &entries, NULL); /* who reads it will say why it cannot be */
+    for (size_t i = 0; i < entries.count; i++) {
+        char *file = path_join(path, entries.items[i].name);
+        bytes += file && stat(file, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+        mem_free(file);
+    }
+    dir_entries_free(&entries);
+    return bytes;
+}
+
+/* Everything else takes a few megabytes, whatever is read: who asks for keys should know before the machine does. */
+static void say_what_keys_need(const struct report_settings *set)
+{
+    enum { WORTH_SAYING = 256 << 20 };
+    uint64_t bytes = 0;
+    for (size_t i = 0; set->view.by_argument && i < set->input_count; i++)
+        bytes += bytes_of(set->inputs[i]);
+    if (bytes >= WORTH_SAYING)
+        launcher_say(
+            "--by argument keeps every different key while it reads: that may take as much "
+            "memory as the input is long, %s",
+            unit_bytes((double)bytes).text);
+}
+
 static int run_report(struct report_settings *set, struct lam_error *err)
 {
     struct classifier_options options = {.files = set->markers.items,
@@ -135,6 +171,7 @@ static int run_report(struct report_settings *set, struct lam_error *err)
     int rc = classifier_open(&cls, &options, err);
     if (rc < 0)
         return rc;
+    say_what_keys_need(set);
     rc = read_and_write(set, cls, err);
     classifier_close(&cls);
     return rc;

@@ -95,10 +95,9 @@ static int tell_sink(struct profdata_backward *back, uint32_t lane_index,
         .weight = 1,
         .flags = item->flags,
         .end_thread = walk->first_thread + lane_index,
-        .args_id = profdata_walk_args_id(item->id),
+        .args_id = profdata_walk_args_id(walk, item->id),
     };
-    int rc = walk->sink->wants.args ? profdata_walk_args(walk, item->id, &told.args, &told.argc)
-                                    : LAM_OK;
+    int rc = profdata_walk_args(walk, item->id, told.args_id, &told.args, &told.argc);
     return rc < 0 ? rc : walk->sink->ops->interval(walk->sink->ctx, &told);
 }
 

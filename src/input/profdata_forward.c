@@ -147,11 +147,11 @@ static int tell_interval(struct forward *fwd, uint32_t lane_index, const struct 
         .active_ns = PROFILE_UNKNOWN,
         .weight = 1,
         .flags = waiting->was_backward ? (uint32_t)PROFILE_INTERVAL_BACKWARD : 0,
-        .args_id = profdata_walk_args_id(event->id),
+        .args_id = profdata_walk_args_id(walk, event->id),
     };
     int rc = profdata_label(walk->labels, walk->strings, event->kind, event->id, &told.label);
-    if (rc >= 0 && walk->sink->wants.args)
-        rc = profdata_walk_args(walk, event->id, &told.args, &told.argc);
+    if (rc >= 0)
+        rc = profdata_walk_args(walk, event->id, told.args_id, &told.args, &told.argc);
     return rc < 0 ? rc : interval_nest_add(&fwd->lanes[lane_index].nest, &told);
 }
 

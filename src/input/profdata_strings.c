@@ -18,6 +18,7 @@ struct expansion {
     struct strbuf *out;
     size_t start_length, max_bytes;
     bool only_label;
+    bool is_cut; /* a label that goes on with arguments */
     unsigned depth, pieces;
     uint64_t begins[DEPTH_MAX]; /* addresses of the strings we are inside of */
     uint64_t resume[DEPTH_MAX]; /* where each goes on */
@@ -95,23 +96,33 @@ static int find_last_id(struct profdata_strings *strings, struct index_entry ent
     return LAM_OK;
 }
 
-static int name_at(struct profdata_strings *strings, uint64_t address, uint32_t *name);
+static int name_at(struct profdata_strings *strings, uint64_t address, uint32_t *name,
+                   bool *has_args);
+
+struct last_entry { /* rustc maps ids in long runs to one label */
+    uint64_t address;
+    uint32_t name;
+    bool has_args;
+};
 
 static int add_name(struct profdata_strings *strings, struct index_entry entry, void *ctx)
 {
-    struct index_entry *last = ctx; /* rustc maps ids in long runs to one label */
-    uint32_t name = (uint32_t)last->id;
+    struct last_entry *last = ctx;
     if (entry.id > PROFDATA_VIRTUAL_LAST)
         return LAM_OK;
     if (entry.address != last->address) {
-        int rc = name_at(strings, entry.address, &name);
+        int rc = name_at(strings, entry.address, &last->name, &last->has_args);
         if (rc < 0)
             return rc;
-        *last = (struct index_entry){name, entry.address};
+        last->address = entry.address;
     }
     if (entry.id >= strings->virtual_count)
-        return map_put(&strings->sparse_names, entry.id, name);
-    strings->virtual_names[entry.id] = name;
+        return map_put(&strings->sparse_names, entry.id, last->name);
+    strings->virtual_names[entry.id] = last->name;
+    if (last->has_args)
+        strings->virtual_args[entry.id / 64] |= UINT64_C(1) << entry.id % 64;
+    else
+        strings->virtual_args[entry.id / 64] &= ~(UINT64_C(1) << entry.id % 64);
     return LAM_OK;
 }
 
@@ -275,12 +286,14 @@ static int expand_into(struct expansion *exp, uint64_t address)
         } else if (bytes[size] == STRING_END && --exp->depth > 0) {
             at = exp->resume[exp->depth - 1];
         } else {
+            exp->is_cut = bytes[size] == PROFDATA_SEPARATOR;
             return LAM_OK; /* the end, or a separator behind the label */
         }
     }
 }
 
-static int expand(struct profdata_strings *strings, uint64_t address, bool only_label,
+/* label_is_cut: only the label is wanted, and whether it goes on; NULL: all of it. */
+static int expand(struct profdata_strings *strings, uint64_t address, bool *label_is_cut,
                   size_t max_bytes, struct strbuf *out)
 {
     struct expansion exp; /* its stacks are filled as they are used */
@@ -288,14 +301,18 @@ static int expand(struct profdata_strings *strings, uint64_t address, bool only_
     exp.out = out;
     exp.start_length = out->length;
     exp.max_bytes = max_bytes;
-    exp.only_label = only_label;
+    exp.only_label = label_is_cut != NULL;
+    exp.is_cut = false;
     exp.depth = exp.pieces = 0;
-    return expand_into(&exp, address);
+    int rc = expand_into(&exp, address);
+    if (label_is_cut)
+        *label_is_cut = exp.is_cut;
+    return rc;
 }
 
 int profdata_strings_text_at(struct profdata_strings *strings, uint64_t address, struct strbuf *out)
 {
-    int rc = expand(strings, address, false, PROFDATA_STRING_MAX_BYTES, out);
+    int rc = expand(strings, address, NULL, PROFDATA_STRING_MAX_BYTES, out);
     return rc == LAM_E_NOMEM || out->failed ? LAM_E_NOMEM : LAM_OK;
 }
 
@@ -317,20 +334,25 @@ int profdata_strings_text(struct profdata_strings *strings, uint64_t id, struct 
 /* ---- names ---- */
 
 /* A label that is written out at this address. */
-static int plain_name(struct profdata_strings *strings, uint64_t address, uint32_t *name)
+static int plain_name(struct profdata_strings *strings, uint64_t address, uint32_t *name,
+                      bool *has_args)
 {
     uint64_t known;
     if (map_get(&strings->plain, address, &known)) {
         *name = (uint32_t)known;
+        *has_args = *has_args || known >> 32;
         return LAM_OK;
     }
+    bool is_cut;
     strbuf_clear(&strings->scratch);
     size_t max = strings->budget_bytes < PROFDATA_STRING_MAX_BYTES ? (size_t)strings->budget_bytes
                                                                    : PROFDATA_STRING_MAX_BYTES;
-    int rc = expand(strings, address, true, max, &strings->scratch);
+    int rc = expand(strings, address, &is_cut, max, &strings->scratch);
     if (rc == LAM_E_NOMEM || strings->scratch.failed)
         return LAM_E_NOMEM;
     strings->budget_bytes -= strings->scratch.length < max ? strings->scratch.length : max;
+    is_cut = is_cut || rc < 0; /* who knows */
+    *has_args = *has_args || is_cut;
     *name = strings->unknown;
     if (rc >= 0 || strings->scratch.length > 0)
         rc = intern_add(strings->names, strbuf_text(&strings->scratch), strings->scratch.length,
@@ -338,14 +360,15 @@ static int plain_name(struct profdata_strings *strings, uint64_t address, uint32
     else
         rc = LAM_OK;
     if (rc >= 0 && strings->plain.count < PLAIN_LABELS_MAX)
-        rc = map_put(&strings->plain, address, *name);
+        rc = map_put(&strings->plain, address, *name | (uint64_t)is_cut << 32);
     return rc;
 }
 
 /* Follows references that stand where a label does, as rustc writes them, to the string that spells the label. */
-static int name_at(struct profdata_strings *strings, uint64_t address, uint32_t *name)
+static int name_at(struct profdata_strings *strings, uint64_t address, uint32_t *name, bool *has_args)
 {
     unsigned size = id_bytes(strings);
+    *has_args = false;
     for (unsigned i = 0; i < CHAIN_MAX; i++) {
         uint64_t left;
         const uint8_t *bytes = string_at(strings, address, &left);
@@ -362,20 +385,32 @@ static int name_at(struct profdata_strings *strings, uint64_t address, uint32_t 
         uint64_t id = read_id(strings, bytes + 1);
         if (id < PROFDATA_FIRST_ADDRESS_ID)
             break; /* virtual, or none: the slow way knows */
+        *has_args = *has_args || bytes[size + 1] == PROFDATA_SEPARATOR;
         address = id - PROFDATA_FIRST_ADDRESS_ID;
     }
-    return plain_name(strings, address, name);
+    return plain_name(strings, address, name, has_args);
 }
 
 int profdata_strings_name_slow(struct profdata_strings *strings, uint64_t id, uint32_t *name)
 {
+    bool has_args;
     *name = strings->unknown;
     if (id >= PROFDATA_FIRST_ADDRESS_ID)
-        return name_at(strings, id - PROFDATA_FIRST_ADDRESS_ID, name);
+        return name_at(strings, id - PROFDATA_FIRST_ADDRESS_ID, name, &has_args);
     uint64_t known;
     if (id >= strings->virtual_count && map_get(&strings->sparse_names, id, &known))
         *name = (uint32_t)known;
     return LAM_OK;
+}
+
+bool profdata_strings_has_args_slow(struct profdata_strings *strings, uint64_t id)
+{
+    uint32_t name;
+    bool has_args;
+    if (id < PROFDATA_FIRST_ADDRESS_ID ||
+        id - PROFDATA_FIRST_ADDRESS_ID >= strings->file->streams[PROFDATA_STRINGS].size)
+        return true;
+    return name_at(strings, id - PROFDATA_FIRST_ADDRESS_ID, &name, &has_args) < 0 || has_args;
 }
 
 /* ---- opening ---- */
@@ -387,7 +422,8 @@ static int make_table(struct profdata_strings *strings, uint64_t entries, uint64
     if (end == 0 || end > 4 * entries + 65536)
         return LAM_OK;
     strings->virtual_names = mem_alloc((size_t)end * sizeof *strings->virtual_names);
-    if (!strings->virtual_names)
+    strings->virtual_args = mem_zalloc((size_t)end / 64 + 1, sizeof *strings->virtual_args);
+    if (!strings->virtual_names || !strings->virtual_args)
         return LAM_E_NOMEM;
     memset(strings->virtual_names, 0xff, (size_t)end * sizeof *strings->virtual_names);
     strings->virtual_count = end;
@@ -398,7 +434,7 @@ static int load_index(struct profdata_strings *strings)
 {
     struct profdata_file *file = strings->file;
     uint64_t count_and_end[2] = {0, 0};
-    struct index_entry last = {strings->unknown, PROFDATA_NO_ADDRESS};
+    struct last_entry last = {PROFDATA_NO_ADDRESS, strings->unknown, false};
     uint64_t size = file->streams[PROFDATA_INDEX].size;
     if (size > PROFDATA_HEADER_BYTES && (size - PROFDATA_HEADER_BYTES) % file->entry_bytes != 0)
         profdata_fault(file, LAM_E_TRUNCATED, profdata_offset_of(file, PROFDATA_INDEX, size - 1),
@@ -444,6 +480,7 @@ int profdata_strings_open(struct profdata_strings *strings, struct profdata_file
 void profdata_strings_close(struct profdata_strings *strings)
 {
     mem_free(strings->virtual_names);
+    mem_free(strings->virtual_args);
     mem_free(strings->virtual_addresses);
     map_free(&strings->sparse_names);
     map_free(&strings->addresses);

@@ -32,12 +32,13 @@ struct profdata_strings {
 
     /* Inside. */
     uint32_t *virtual_names; /* by id; INTERN_NONE: not in the index */
+    uint64_t *virtual_args;  /* a bit by id: its text goes on behind the label */
     uint64_t virtual_count;
     struct map sparse_names;     /* instead, where the ids lie too far apart */
     uint64_t *virtual_addresses; /* by id; made when a whole text is asked for */
     struct map addresses;        /* of the others */
     bool has_addresses;
-    struct map plain; /* address of a label → its name */
+    struct map plain; /* address of a label → its name; above it, whether there are arguments behind it */
     struct strbuf scratch;
     uint64_t budget_bytes; /* what labels may still expand to, all together */
     size_t near;           /* the extent where the last string was found */
@@ -62,6 +63,16 @@ static inline int profdata_strings_name(struct profdata_strings *strings, uint64
         return LAM_OK;
     }
     return profdata_strings_name_slow(strings, id, name);
+}
+
+bool profdata_strings_has_args_slow(struct profdata_strings *strings, uint64_t id);
+
+/* Whether an id's text may have arguments: what is said to have none has none. */
+static inline bool profdata_strings_has_args(struct profdata_strings *strings, uint64_t id)
+{
+    if (id < strings->virtual_count)
+        return strings->virtual_args[id / 64] >> id % 64 & 1;
+    return profdata_strings_has_args_slow(strings, id);
 }
 
 /* A hint that the name of this id is wanted soon. */

@@ -65,14 +65,14 @@ void profdata_order_free(struct profdata_order *order)
 
 /* ---- for both walks ---- */
 
-int profdata_walk_args(struct profdata_walk *walk, uint64_t id, const struct profile_text **args,
-                       size_t *argc)
+int profdata_walk_args(struct profdata_walk *walk, uint64_t id, uint64_t args_id,
+                       const struct profile_text **args, size_t *argc)
 {
     const struct profile_sink *sink = walk->sink;
     *args = NULL;
     *argc = 0;
-    if (sink->ops->knows_args &&
-        sink->ops->knows_args(sink->ctx, walk->process, profdata_walk_args_id(id)))
+    if (!args_id ||
+        (sink->ops->knows_args && sink->ops->knows_args(sink->ctx, walk->process, args_id)))
         return LAM_OK;
     strbuf_clear(&walk->text);
     array_clear(&walk->args);
@@ -100,11 +100,11 @@ int profdata_walk_make_instant(struct profdata_walk *walk, const struct profdata
         .at_ns = profdata_walk_time(walk, at),
         .has_value = has_value,
         .value = has_value ? event->start : 0,
-        .args_id = profdata_walk_args_id(event->id),
+        .args_id = profdata_walk_args_id(walk, event->id),
     };
     int rc = profdata_label(walk->labels, walk->strings, event->kind, event->id, &out->label);
-    if (rc >= 0 && walk->sink->wants.args)
-        rc = profdata_walk_args(walk, event->id, &out->args, &out->argc);
+    if (rc >= 0)
+        rc = profdata_walk_args(walk, event->id, out->args_id, &out->args, &out->argc);
     return rc;
 }
 

@@ -60,16 +60,15 @@ void profdata_walk_free(struct profdata_walk *walk);
 
 /* ---- for both ---- */
 
-/* What a string is called in args_id; 0 is none. */
-static inline uint64_t profdata_walk_args_id(uint64_t id)
+/* What a string is called in args_id; 0: it has no arguments, or nobody asks. */
+static inline uint64_t profdata_walk_args_id(const struct profdata_walk *walk, uint64_t id)
 {
-    return id + 1;
+    return walk->sink->wants.args && profdata_strings_has_args(walk->strings, id) ? id + 1 : 0;
 }
 
-/* The arguments of an event's id, for a sink that wants them; they live until the next call. None for a sink that has kept
- * them. */
-int profdata_walk_args(struct profdata_walk *walk, uint64_t id, const struct profile_text **args,
-                       size_t *argc);
+/* The arguments of an event's id; they live until the next call. None without an args_id, and for a sink that has kept them. */
+int profdata_walk_args(struct profdata_walk *walk, uint64_t id, uint64_t args_id,
+                       const struct profile_text **args, size_t *argc);
 
 /* An instant or an integer; at: its time, of an integer that of its surroundings. */
 int profdata_walk_make_instant(struct profdata_walk *walk, const struct profdata_event *event,

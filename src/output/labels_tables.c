@@ -412,7 +412,7 @@ static int make_arguments(struct maker *maker)
             continue;
         }
         struct strbuf text = {0};
-        label_argument_text(row, &text);
+        label_argument_text(&maker->labels->arguments, row, &text);
         name_cell(maker, &made->table, maker->labels->names.items[row->name].label);
         table_cell_n(&made->table, strbuf_text(&text), text.length);
         amount_cell(maker, &made->table, row->self_ns);

@@ -5,36 +5,51 @@ static const char pairs[] =
     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
     "8081828384858687888990919293949596979899";
 
+/* Four digits at once, so that one division does not wait for the other. */
+static inline void put_four(char *at, uint32_t value)
+{
+    memcpy(at, pairs + value / 100 * 2, 2);
+    memcpy(at + 2, pairs + value % 100 * 2, 2);
+}
+
 char *put_decimal(char *at, uint64_t value)
 {
-    char digits[20];
+    char digits[24];
     size_t first = sizeof digits;
-    while (value >= 100) {
-        first -= 2;
-        memcpy(digits + first, pairs + value % 100 * 2, 2);
-        value /= 100;
+    while (value >= 10000) {
+        first -= 4;
+        put_four(digits + first, (uint32_t)(value % 10000));
+        value /= 10000;
     }
-    if (value >= 10) {
-        first -= 2;
-        memcpy(digits + first, pairs + value * 2, 2);
-    } else {
-        digits[--first] = (char)('0' + value);
-    }
+    first -= 4;
+    put_four(digits + first, (uint32_t)value);
+    first += value < 10 ? 3 : value < 100 ? 2 : value < 1000;
     return put_bytes(at, digits + first, sizeof digits - first);
 }
 
-/* value / 10^digits, digits being 3 or 6. */
-static char *put_fraction(char *at, uint64_t fraction, unsigned digits)
+/* fraction / 1,000,000, without its trailing zeros */
+static char *put_millionths(char *at, uint64_t fraction)
 {
+    enum { DIGITS = 6 };
     if (!fraction)
         return at;
     *at++ = '.';
-    for (unsigned i = digits; i-- > 0; fraction /= 10)
+    for (unsigned i = DIGITS; i-- > 0; fraction /= 10)
         at[i] = (char)('0' + fraction % 10);
-    at += digits;
+    at += DIGITS;
     while (at[-1] == '0')
         at--;
     return at;
+}
+
+/* fraction / 1000, without a loop */
+static char *put_thousandths(char *at, uint32_t fraction)
+{
+    uint32_t hundreds = fraction / 100, rest = fraction % 100;
+    at[0] = '.';
+    at[1] = (char)('0' + hundreds);
+    memcpy(at + 2, pairs + rest * 2, 2);
+    return at + (fraction == 0 ? 0 : rest == 0 ? 2 : rest % 10 == 0 ? 3 : 4);
 }
 
 static char *put_sign(char *at, int64_t ns, uint64_t *magnitude)
@@ -50,7 +65,7 @@ char *put_microseconds(char *at, int64_t ns)
     uint64_t value;
     at = put_sign(at, ns, &value);
     at = put_decimal(at, value / 1000);
-    return put_fraction(at, value % 1000, 3);
+    return put_thousandths(at, (uint32_t)(value % 1000));
 }
 
 char *put_milliseconds(char *at, int64_t ns)
@@ -58,7 +73,7 @@ char *put_milliseconds(char *at, int64_t ns)
     uint64_t value;
     at = put_sign(at, ns, &value);
     at = put_decimal(at, value / 1000000);
-    return put_fraction(at, value % 1000000, 6);
+    return put_millionths(at, value % 1000000);
 }
 
 const char *export_measure_name(enum profile_measure measure)

@@ -13,7 +13,7 @@
 #include "output/time_text.h"
 #include "reader/stream_names.h"
 
-/* A piece of an event that is the same each time, escaped once. */
+/* A piece of an event that is the same each time, escaped once; COPY_BYTES more may be read of it. */
 struct chrome_piece {
     const char *text;
     uint32_t size;
@@ -24,6 +24,8 @@ struct chrome_piece {
 struct chrome_row {
     struct chrome_piece tail; /* "pid":1,"tid":2 */
     struct strbuf waiting;    /* one event, or several of the same times */
+    bool is_plain;            /* instead: one that is all told by its label and the times below */
+    uint32_t label;
     int64_t start_ns, end_ns;
     uint32_t depth;
 };
@@ -51,6 +53,11 @@ struct chrome {
     struct strbuf event; /* an interval in the making */
     struct strbuf scratch;
     bool has_events; /* a comma is due */
+    char *block;     /* bytes on their way to `out`, which gets many at a time */
+    size_t block_used;
+    struct chrome_last { /* the row that the last interval went to */
+        uint32_t process, thread, track, row;
+    } last;
     bool has_samples;
     enum profile_measure measure;
     uint64_t samples_left_out, folds;
@@ -62,14 +69,45 @@ enum { ARGS_MAX = 3 << 17, ARGS_TEXT_MAX = 16 << 20 };
 /* Copying what waits again and again must not take forever, however many intervals share their times. */
 enum { WAITING_MAX = 1 << 15 };
 
-enum { NUMBERS_BYTES = 160 }; /* more than two times with their keys take */
+enum {
+    NUMBERS_BYTES = 160, /* more than two times with their keys take */
+    COPY_BYTES = 32,     /* pieces are copied in steps of so many */
+    NAME_MAX_PLAIN = 1 << 14,
+    BLOCK_BYTES = 1 << 18,
+};
+
+/* What of an interval stands between its name and its start. */
+static const char complete_phase[] = ",\"ph\":\"X\",\"ts\":";
 
 /* ---- pieces ---- */
+
+static void put_block(struct chrome *chrome)
+{
+    byteout_write(chrome->out, chrome->block, chrome->block_used);
+    chrome->block_used = 0;
+}
+
+static void put_bytes_out(struct chrome *chrome, const char *bytes, size_t size)
+{
+    if (size > BLOCK_BYTES - chrome->block_used)
+        put_block(chrome);
+    if (size > BLOCK_BYTES) {
+        byteout_write(chrome->out, bytes, size);
+        return;
+    }
+    memcpy(chrome->block + chrome->block_used, bytes, size);
+    chrome->block_used += size;
+}
+
+static void put_text_out(struct chrome *chrome, const char *text)
+{
+    put_bytes_out(chrome, text, strlen(text));
+}
 
 static void begin_event(struct chrome *chrome)
 {
     if (chrome->has_events)
-        byteout_write(chrome->out, ",\n", 2);
+        put_bytes_out(chrome, ",\n", 2);
     chrome->has_events = true;
 }
 
@@ -77,8 +115,11 @@ static int keep_piece(struct chrome *chrome, struct strbuf *text, struct chrome_
 {
     if (!strbuf_ok(text))
         return LAM_E_NOMEM;
-    piece->text = arena_strndup(&chrome->arena, strbuf_text(text), text->length);
-    piece->size = (uint32_t)text->length;
+    static const char after[COPY_BYTES];
+    size_t size = text->length;
+    strbuf_add_bytes(text, after, sizeof after);
+    piece->text = strbuf_ok(text) ? arena_strndup(&chrome->arena, text->data, text->length) : NULL;
+    piece->size = (uint32_t)size;
     return piece->text ? LAM_OK : LAM_E_NOMEM;
 }
 
@@ -116,17 +157,19 @@ static void put_metadata(struct chrome *chrome, const char *what, uint32_t pid, 
     add_json(text, value);
     strbuf_add(text, "}}");
     begin_event(chrome);
-    byteout_write(chrome->out, strbuf_text(text), text->length);
+    put_bytes_out(chrome, strbuf_text(text), text->length);
 }
 
 static void put_sort_index(struct chrome *chrome, const char *what, uint32_t pid, uint32_t tid,
                            uint32_t index)
 {
+    struct strbuf *text = &chrome->scratch;
+    strbuf_clear(text);
+    strbuf_addf(text,
+                "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"sort_index\":%u}}",
+                what, pid, tid, index);
     begin_event(chrome);
-    byteout_printf(
-        chrome->out,
-        "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"sort_index\":%u}}", what,
-        pid, tid, index);
+    put_bytes_out(chrome, strbuf_text(text), text->length);
 }
 
 static void name_row(struct chrome *chrome, uint32_t index)
@@ -285,7 +328,7 @@ static int put_event(struct chrome *chrome, unsigned count)
     add_end(&chrome->event, count);
     if (!strbuf_ok(&chrome->event))
         return LAM_E_NOMEM;
-    byteout_write(chrome->out, chrome->event.data, chrome->event.length);
+    put_bytes_out(chrome, chrome->event.data, chrome->event.length);
     return chrome->out->failed;
 }
 
@@ -297,19 +340,20 @@ static int on_session(void *ctx, const struct profile_session *session)
     chrome->rows.names_units = !session->has_samples;
     chrome->has_samples = session->has_samples;
     chrome->measure = session->measure;
-    byteout_text(chrome->out,
-                 "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"tool\":\"lamella " LAM_VERSION "\"");
-    byteout_printf(chrome->out, ",\"started_at_unix_ns\":%lld",
-                   (long long)session->started_at_unix_ns);
+    struct strbuf *text = &chrome->event;
+    strbuf_clear(text);
+    strbuf_addf(text,
+                "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"tool\":\"lamella " LAM_VERSION
+                "\",\"started_at_unix_ns\":%lld",
+                (long long)session->started_at_unix_ns);
     if (!chrome->options.redacts && session->command) {
-        byteout_text(chrome->out, ",\"command\":");
-        strbuf_clear(&chrome->event);
-        add_json(&chrome->event, (struct profile_text){session->command, strlen(session->command)});
-        byteout_write(chrome->out, strbuf_text(&chrome->event), chrome->event.length);
+        strbuf_add(text, ",\"command\":");
+        add_json(text, (struct profile_text){session->command, strlen(session->command)});
     }
-    byteout_printf(chrome->out, ",\"unit\":\"%s\"},\n\"traceEvents\":[\n",
-                   export_measure_name(session->measure));
-    return chrome->out->failed;
+    strbuf_addf(text, ",\"unit\":\"%s\"},\n\"traceEvents\":[\n",
+                export_measure_name(session->measure));
+    put_bytes_out(chrome, strbuf_text(text), text->length);
+    return strbuf_ok(text) ? chrome->out->failed : LAM_E_NOMEM;
 }
 
 static int on_process(void *ctx, const struct profile_process *process)
@@ -364,29 +408,83 @@ static int on_label(void *ctx, const struct profile_label *label)
     return export_labels_add(&chrome->labels, label);
 }
 
+/* So that a call for each piece is not most of the work: up to COPY_BYTES are written behind it, and read behind the piece. */
+static inline char *copy_piece(char *at, const struct chrome_piece *piece)
+{
+    for (uint32_t done = 0; done < piece->size; done += COPY_BYTES)
+        memcpy(at + done, piece->text + done, COPY_BYTES);
+    return at + piece->size;
+}
+
+/* All of an interval up to its arguments; there is room for the pieces, NUMBERS_BYTES and COPY_BYTES. */
+static inline char *put_interval(char *at, const struct chrome_piece *head,
+                                 const struct chrome_piece *tail, int64_t start_ns, int64_t end_ns)
+{
+    at = copy_piece(at, head);
+    at = put_literal(at, complete_phase);
+    at = put_microseconds(at, start_ns);
+    at = put_literal(at, ",\"dur\":");
+    at = put_microseconds(at, end_ns - start_ns);
+    *at++ = ',';
+    return copy_piece(at, tail);
+}
+
+/* The room that put_interval() and a few bytes more take. */
+static size_t interval_room(const struct chrome_piece *head, const struct chrome_piece *tail)
+{
+    return (size_t)head->size + tail->size + NUMBERS_BYTES + COPY_BYTES;
+}
+
+static void put_plain(struct chrome *chrome, const struct chrome_row *row)
+{
+    const struct chrome_piece *head = &chrome->heads.items[row->label];
+    size_t room = interval_room(head, &row->tail);
+    if (room > BLOCK_BYTES - chrome->block_used)
+        put_block(chrome);
+    char *start = chrome->block + chrome->block_used, *at = start;
+    if (chrome->has_events)
+        at = put_literal(at, ",\n");
+    chrome->has_events = true;
+    at = put_interval(at, head, &row->tail, row->start_ns, row->end_ns);
+    *at++ = '}';
+    chrome->block_used += (size_t)(at - start);
+}
+
 static void put_waiting(struct chrome *chrome, struct chrome_row *row)
 {
+    if (row->is_plain)
+        put_plain(chrome, row);
+    row->is_plain = false;
     if (!row->waiting.length)
         return;
     begin_event(chrome);
-    byteout_write(chrome->out, row->waiting.data, row->waiting.length);
+    put_bytes_out(chrome, row->waiting.data, row->waiting.length);
     strbuf_clear(&row->waiting);
 }
 
-/* Where the next event of a row goes: into the row, whose last one is written first; or in front of that, if it is inside. */
-static struct strbuf *next_in_row(struct chrome *chrome, struct chrome_row *row,
-                                  const struct profile_interval *interval)
+/* As text, to stand among others of the same times. */
+static int write_out_plain(struct chrome *chrome, struct chrome_row *row)
 {
-    bool is_around = row->waiting.length && row->waiting.length < WAITING_MAX &&
-                     row->start_ns == interval->start_ns && row->end_ns == interval->end_ns &&
-                     row->depth > interval->depth;
-    if (!is_around)
-        put_waiting(chrome, row);
-    row->start_ns = interval->start_ns;
-    row->end_ns = interval->end_ns;
-    row->depth = interval->depth;
-    strbuf_clear(&chrome->event);
-    return is_around ? &chrome->event : &row->waiting;
+    if (!row->is_plain)
+        return LAM_OK;
+    const struct chrome_piece *head = &chrome->heads.items[row->label];
+    strbuf_clear(&row->waiting);
+    char *start = strbuf_room(&row->waiting, interval_room(head, &row->tail));
+    if (!start)
+        return LAM_E_NOMEM;
+    char *at = put_interval(start, head, &row->tail, row->start_ns, row->end_ns);
+    *at++ = '}';
+    strbuf_advance(&row->waiting, (size_t)(at - start));
+    row->is_plain = false;
+    return LAM_OK;
+}
+
+/* Whether an interval of a row must stand in front of what waits there: it is around it, and has the same times. */
+static bool is_around(const struct chrome_row *row, const struct profile_interval *interval)
+{
+    return (row->is_plain || row->waiting.length) && row->start_ns == interval->start_ns &&
+           row->end_ns == interval->end_ns && row->depth > interval->depth &&
+           row->waiting.length < WAITING_MAX;
 }
 
 /* The event that is around the waiting one takes its place, with it behind. */
@@ -399,33 +497,48 @@ static void put_in_front(struct chrome *chrome, struct chrome_row *row)
     chrome->event = emptied;
 }
 
-static void add_interval(struct chrome *chrome, struct strbuf *to, const struct chrome_piece *head,
-                         const struct chrome_piece *tail, const struct profile_interval *interval)
+static void add_interval(struct chrome *chrome, struct strbuf *to, const struct chrome_piece *tail,
+                         const struct profile_interval *interval, const struct chrome_args *known)
 {
-    char *start = strbuf_room(to, (size_t)head->size + tail->size + NUMBERS_BYTES), *at = start;
+    const struct chrome_piece *head = &chrome->heads.items[interval->label];
+    char *start = strbuf_room(to, interval_room(head, tail));
+    unsigned count = 0;
     if (!start)
         return;
-    at = put_bytes(at, head->text, head->size);
-    at = put_literal(at, ",\"ph\":\"X\",\"ts\":");
-    at = put_microseconds(at, interval->start_ns);
-    at = put_literal(at, ",\"dur\":");
-    at = put_microseconds(at, interval->end_ns - interval->start_ns);
-    *at++ = ',';
-    at = put_bytes(at, tail->text, tail->size);
-    const struct chrome_args *known = find_args(chrome, interval->process, interval->args_id);
-    size_t argc = known ? known->argc : interval->argc;
-    bool is_new = !known && interval->args_id; /* also to know that there are none */
-    bool is_plain = !argc && !is_new && !interval->flags && interval->weight <= 1;
-    if (is_plain)
-        *at++ = '}';
+    char *at = put_interval(start, head, tail, interval->start_ns, interval->end_ns);
     strbuf_advance(to, (size_t)(at - start));
-    if (is_plain)
-        return;
-    unsigned count = 0;
     add_args(chrome, to, &count, known, interval->process, interval->args_id, interval->args,
              interval->argc);
     add_flags(to, &count, interval);
     add_end(to, count);
+}
+
+/* The row of an interval; mostly that of the last one. */
+static inline int row_of(struct chrome *chrome, const struct profile_interval *interval,
+                         uint32_t *index)
+{
+    struct chrome_last *last = &chrome->last;
+    bool is_aside = interval->flags & (PROFILE_INTERVAL_OVERLAPS | PROFILE_INTERVAL_DETACHED);
+    if (!is_aside && last->process == interval->process && last->thread == interval->thread &&
+        last->track == interval->track) {
+        *index = last->row;
+        return LAM_OK;
+    }
+    bool is_new;
+    int rc = export_rows_interval(&chrome->rows, interval, index, &is_new);
+    if (rc == LAM_OK && is_new)
+        rc = new_row(chrome, *index);
+    if (rc == LAM_OK && !is_aside)
+        *last = (struct chrome_last){interval->process, interval->thread, interval->track, *index};
+    return rc;
+}
+
+/* Nothing about it but its name and times. */
+static bool is_plain(const struct profile_interval *interval)
+{
+    return !interval->args_id && !interval->argc && interval->weight <= 1 &&
+           !(interval->flags &
+             (PROFILE_INTERVAL_OPEN | PROFILE_INTERVAL_DETACHED | PROFILE_INTERVAL_BACKWARD));
 }
 
 static int on_interval(void *ctx, const struct profile_interval *interval)
@@ -433,18 +546,31 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
     struct chrome *chrome = ctx;
     struct chrome_piece *head;
     uint32_t index;
-    bool is_new;
-    int rc = export_rows_interval(&chrome->rows, interval, &index, &is_new);
-    if (rc == LAM_OK && is_new)
-        rc = new_row(chrome, index);
+    int rc = row_of(chrome, interval, &index);
     if (rc == LAM_OK)
         rc = head_of(chrome, interval->label, &head);
     if (rc != LAM_OK)
         return rc;
     struct chrome_row *row = &chrome->row_states.items[index];
-    struct strbuf *to = next_in_row(chrome, row, interval);
-    add_interval(chrome, to, head, &row->tail, interval);
-    if (to != &row->waiting)
+    const struct chrome_args *known =
+        interval->args_id ? find_args(chrome, interval->process, interval->args_id) : NULL;
+    bool stands_in_front = is_around(row, interval);
+    if (!stands_in_front)
+        put_waiting(chrome, row);
+    else if (write_out_plain(chrome, row) < 0)
+        return LAM_E_NOMEM;
+    row->start_ns = interval->start_ns;
+    row->end_ns = interval->end_ns;
+    row->depth = interval->depth;
+    row->label = interval->label;
+    if (!stands_in_front && is_plain(interval) && head->size <= NAME_MAX_PLAIN) {
+        row->is_plain = true;
+        return chrome->out->failed;
+    }
+    strbuf_clear(&chrome->event);
+    add_interval(chrome, stands_in_front ? &chrome->event : &row->waiting, &row->tail, interval,
+                 known);
+    if (stands_in_front)
         put_in_front(chrome, row);
     return strbuf_ok(&row->waiting) ? chrome->out->failed : LAM_E_NOMEM;
 }
@@ -472,18 +598,67 @@ static int begin_point(struct chrome *chrome, uint32_t label, const char *phase,
 static const char instant_phase[] = ",\"ph\":\"i\",\"s\":\"t\",\"ts\":";
 static const char counter_phase[] = ",\"ph\":\"C\",\"ts\":";
 
+/* Those of the last interval's thread, mostly. */
+static int row_of_instant(struct chrome *chrome, const struct profile_instant *instant, uint32_t *row)
+{
+    struct chrome_last *last = &chrome->last;
+    if (last->process == instant->process && last->thread == instant->thread &&
+        last->track == instant->track) {
+        *row = last->row;
+        return LAM_OK;
+    }
+    int rc = own_row(chrome, instant->process, instant->thread, instant->track, row);
+    if (rc == LAM_OK)
+        *last = (struct chrome_last){instant->process, instant->thread, instant->track, *row};
+    return rc;
+}
+
+/* An integer, or an instant without arguments: most of them. */
+static void put_plain_instant(struct chrome *chrome, const struct profile_instant *instant,
+                              const struct chrome_piece *head, const struct chrome_piece *tail)
+{
+    size_t room = interval_room(head, tail);
+    if (room > BLOCK_BYTES - chrome->block_used)
+        put_block(chrome);
+    char *start = chrome->block + chrome->block_used, *at = start;
+    if (chrome->has_events)
+        at = put_literal(at, ",\n");
+    chrome->has_events = true;
+    at = copy_piece(at, head);
+    at = instant->has_value ? put_literal(at, counter_phase) : put_literal(at, instant_phase);
+    at = put_microseconds(at, instant->at_ns);
+    *at++ = ',';
+    at = copy_piece(at, tail);
+    if (instant->has_value) { /* each number among a counter's arguments is a line of its own */
+        at = put_literal(at, ",\"args\":{\"value\":");
+        at = put_decimal(at, instant->value);
+        *at++ = '}';
+    }
+    *at++ = '}';
+    chrome->block_used += (size_t)(at - start);
+}
+
 static int on_instant(void *ctx, const struct profile_instant *instant)
 {
     struct chrome *chrome = ctx;
+    struct chrome_piece *head = NULL;
     uint32_t row;
     unsigned count = 0;
-    int rc = own_row(chrome, instant->process, instant->thread, instant->track, &row);
+    int rc = row_of_instant(chrome, instant, &row);
     if (rc == LAM_OK)
-        rc = begin_point(chrome, instant->label, instant->has_value ? counter_phase : instant_phase,
-                         instant->at_ns, row);
+        rc = head_of(chrome, instant->label, &head);
+    if (rc < 0 || !head)
+        return rc;
+    bool has_args = !instant->has_value && (instant->args_id || instant->argc);
+    if (!has_args && head->size <= NAME_MAX_PLAIN) {
+        put_plain_instant(chrome, instant, head, &chrome->row_states.items[row].tail);
+        return chrome->out->failed;
+    }
+    rc = begin_point(chrome, instant->label, instant->has_value ? counter_phase : instant_phase,
+                     instant->at_ns, row);
     if (rc < 0)
         return rc;
-    if (instant->has_value) /* each number among a counter's arguments is a line of its own */
+    if (instant->has_value)
         add_number(&chrome->event, &count, "value", instant->value);
     else
         add_args(chrome, &chrome->event, &count,
@@ -611,6 +786,9 @@ int write_chrome_open(void **state, const struct export_options *options, struct
     *state = chrome;
     if (!chrome)
         return lam_error_set(err, LAM_E_NOMEM, "chrome: out of memory");
+    chrome->block = mem_alloc(BLOCK_BYTES);
+    if (!chrome->block)
+        return lam_error_set(err, LAM_E_NOMEM, "chrome: out of memory");
     chrome->options = *options;
     chrome->out = out;
     chrome->rows.shared = options->thread_rows;
@@ -631,7 +809,8 @@ int write_chrome_finish(void *state, struct lam_error *err)
 {
     struct chrome *chrome = state;
     array_each(&chrome->row_states, row) put_waiting(chrome, row);
-    byteout_text(chrome->out, "\n]}\n");
+    put_text_out(chrome, "\n]}\n");
+    put_block(chrome);
     if (chrome->samples_left_out)
         export_note(
             &chrome->options,
@@ -666,6 +845,7 @@ void write_chrome_close(void **state)
     arena_free(&chrome->args_text);
     strbuf_free(&chrome->event);
     strbuf_free(&chrome->scratch);
+    mem_free(chrome->block);
     mem_free(chrome);
     *state = NULL;
 }

@@ -233,7 +233,7 @@ static void put_marks(struct writer *w)
 static void put_argument_text(struct writer *w, const struct label_argument *row)
 {
     struct strbuf text = {0};
-    label_argument_text(row, &text);
+    label_argument_text(&w->labels->arguments, row, &text);
     json_member_str_n(w->json, "argument", strbuf_text(&text), text.length);
     if (!strbuf_ok(&text))
         w->json->failed = LAM_E_NOMEM;
