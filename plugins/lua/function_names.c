@@ -289,8 +289,6 @@ struct function *function_learn(struct functions *functions, lua_State *L, lua_D
         remember(function, key, ar, functions->peeks);
         function->flags = flags_of(functions, c_function);
         function->callee.label = label_of(L, functions->main, ar, key);
-        function->is_plain = function->flags == 0 &&
-                             (is_c || function->is_short || (functions->peeks && function->source));
     }
     lua_pop(L, 1);
     return function;

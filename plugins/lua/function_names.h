@@ -23,7 +23,6 @@ struct function {
     uint16_t flags;
     bool is_learnt;
     bool is_short; /* a Lua function whose source is a short string */
-    bool is_plain; /* can be told by a look, and nothing is to be done for it */
     char *text;    /* of a long source */
     size_t text_bytes;
 };
@@ -47,7 +46,7 @@ static inline bool function_has_source(const struct function *function, const vo
 {
     if (function->is_short)
         return function->word == short_word(source);
-    if (!function->text || function->word != read_word(source, STRING_LONG_BYTES))
+    if (!function->text || !source || function->word != read_word(source, STRING_LONG_BYTES))
         return false;
     const char *text = (const char *)source + STRING_TEXT;
     size_t last = function->text_bytes - sizeof(uint64_t);
@@ -57,7 +56,7 @@ static inline bool function_has_source(const struct function *function, const vo
     return read_word(text, (int)last) == read_word(function->text, (int)last);
 }
 
-/* The same if it is plain and in its place; else NULL. */
+/* The same if it is known, by a look; else NULL. */
 static inline struct function *function_peek(const struct functions *functions, const lua_Debug *ar)
 {
     bool is_lua;
@@ -65,7 +64,7 @@ static inline struct function *function_peek(const struct functions *functions, 
     const struct pointer_map *map = &functions->by_key;
     const struct pointer_slot *slot = &map->slots[pointer_map_home(map, key)];
     struct function *function = slot->value;
-    if (__builtin_expect(slot->key != key || !function->is_plain, 0))
+    if (__builtin_expect(slot->key != key, 0))
         return NULL;
     if (is_lua) {
         const void *source = read_pointer(key, PROTO_SOURCE);

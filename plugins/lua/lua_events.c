@@ -114,7 +114,7 @@ static void call_event(lua_State *L, lua_Debug *ar)
     const void *call = ar->i_ci;
     if (ar->event == LUA_HOOKCALL && __builtin_expect(top->call == call_previous(call), 1)) {
         struct function *function = function_peek(&running.routine->universe->functions, ar);
-        if (__builtin_expect(function && top + 1 != stack->end, 1)) {
+        if (__builtin_expect(function && !function->flags && top + 1 != stack->end, 1)) {
             top[1].call = call;
             top[1].open.host = 0;
             stack->top = top + 1;
