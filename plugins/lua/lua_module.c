@@ -3,6 +3,7 @@
 #include <lualib.h>
 #include <stdlib.h>
 
+#include "../common/open_default.h"
 #include "lua_universe.h"
 
 #define INTERVAL_TYPE "lamella.interval"
@@ -135,42 +136,33 @@ static int begin(lua_State *L, int count)
     return rc;
 }
 
+static const char *field(lua_State *L, const char *name)
+{
+    lua_getfield(L, 1, name); /* stays there as long as the text is needed */
+    return luaL_optstring(L, -1, NULL);
+}
+
 /* start([{path =, options =, count =}]): true, or nil and why not. */
 static int start(lua_State *L)
 {
-    struct lam_options options;
-    lam_options_init(&options);
-    const char *text = NULL;
-    int count = look_every(getenv("LAMELLA_LUA")), rc = LAM_OK;
+    const char *path = NULL, *text = NULL, *refused = NULL;
+    int count = look_every(getenv("LAMELLA_LUA")), is_opened = 0;
     if (lua_istable(L, 1)) {
-        lua_getfield(L, 1, "path");
-        lua_getfield(L, 1, "options");
+        path = field(L, "path");
+        text = field(L, "options");
         lua_getfield(L, 1, "count");
-        options.path = luaL_optstring(L, -3, NULL);
-        if (!lua_isnil(L, -2))
-            rc = lam_options_parse(&options, text = luaL_checkstring(L, -2));
         count = (int)luaL_optinteger(L, -1, count);
     }
-    if (rc == LAM_OK)
-        rc = lam_open(lua_istable(L, 1) ? &options : NULL);
-    bool has_opened = rc == LAM_OK;
-    if (has_opened || rc == LAM_E_BUSY)
-        rc = begin(L, count);
+    int rc = open_default(path, text, &is_opened, &refused);
+    if (rc == LAM_OK && (rc = begin(L, count)) < 0 && is_opened)
+        lam_close();
     if (rc < 0) {
-        if (has_opened)
-            lam_close();
-        const char *outer = getenv("LAMELLA_OUT"), *what = options.path ? options.path : outer;
-        if (rc == LAM_E_INVAL)
-            what = text ? text : getenv("LAMELLA_OPTIONS");
         lua_pushnil(L);
-        if (what)
-            lua_pushfstring(L, "%s: %s", what, lam_error_text(rc));
-        else
-            lua_pushstring(L, lam_error_text(rc));
+        lua_pushfstring(L, "%s%s%s", refused ? refused : "", refused ? ": " : "", lam_error_text(rc));
         return 2;
     }
     struct universe *universe = universe_of(L);
-    universe->opened |= has_opened;
+    universe->opened |= is_opened != 0;
     lua_pushboolean(L, 1);
     return 1;
 }
