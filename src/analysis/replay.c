@@ -224,7 +224,7 @@ static double mean_units(const struct replay *replay)
 static int find_others(struct replay *replay)
 {
     const struct report *report = replay->report;
-    double run_s = 0, wait_s = 0, company;
+    double run_s = 0, wait_s = 0;
     array_each(&report->processes, process)
     {
         run_s += seconds((int64_t)process->ledger.run_ns);
@@ -232,9 +232,9 @@ static int find_others(struct replay *replay)
     }
     replay->cores = report->session.cores ? report->session.cores : 1;
     replay->others = 0;
-    int rc = find_company(replay, run_s, wait_s, &company);
+    int rc = find_company(replay, run_s, wait_s, &replay->company);
     if (rc == LAM_OK && wait_s > 0.02 * run_s)
-        replay->others = replay->cores * (run_s + wait_s) / run_s - company;
+        replay->others = replay->cores * (run_s + wait_s) / run_s - replay->company;
     replay->others = fmax(replay->others, 0);
     /* Less than one is no other program: the build's own threads wake up together for moments, as many as units run side by side. */
     double beside = mean_units(replay) - 1;

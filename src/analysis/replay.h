@@ -19,6 +19,7 @@
 struct replay_stage {
     double seconds;
     double threads; /* that work, on average: its demand for cores */
+    double others;  /* threads of other programs that wanted cores meanwhile */
 };
 
 struct replay_task {
@@ -29,6 +30,7 @@ struct replay_task {
     double floor_s; /* however many threads: the first's time, or the longest of the others' */
     uint32_t most_threads; /* at once: codegen units and the feeder */
     double gain; /* of the threads beside the first, how much of one each brought: 1 is all of it */
+    double code_others; /* as of a stage */
     double drag; /* how long it took over its CPU time, where not even one thread was busy throughout; 1 or more */
     struct replay_stage after;
     double link_share; /* of `after`, a linker's */
@@ -47,8 +49,9 @@ struct replay {
     double lead_s;                /* before the first unit */
     double trail_s;               /* after the last one */
     double latency_s; /* of the build tool: from what a unit waits for to its start, where a job is free */
-    double cores;  /* that the command could have: all, less what other programs took */
-    double others; /* cores that other programs took, mean */
+    double cores; /* that the command could have */
+    double others; /* threads of other programs that wanted cores, mean; 0: nobody else had the machine */
+    double company; /* threads of the build that want cores when one of them does, mean */
     double bursts; /* threads of the build itself that each further unit adds for moments, beyond its mean */
     uint32_t jobs;      /* units at once */
     bool jobs_are_seen; /* nobody said how many: most units, or threads on cores, that ran at once */

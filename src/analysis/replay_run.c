@@ -5,14 +5,14 @@
 #include "analysis/replay.h"
 #include "base/memory.h"
 
-enum stage { STAGE_BEFORE, STAGE_CODEGEN, STAGE_AFTER, STAGE_DONE };
+enum stage { STAGE_START, STAGE_BEFORE, STAGE_CODEGEN, STAGE_AFTER, STAGE_DONE };
 
 struct running {
     uint32_t task;
     enum stage stage;
-    double left;    /* of the stage, 1 to 0; above 1 the build tool still has to start it */
+    double left;    /* of the stage, 1 to 0 */
     double seconds; /* that the stage takes as things are */
-    double threads;
+    double threads, others;
 };
 
 struct run {
@@ -85,7 +85,9 @@ static void advance(struct run *run, struct running *it)
     bool takes_time = false;
     while (!takes_time && it->stage != STAGE_DONE) {
         it->stage++;
-        if (it->stage == STAGE_CODEGEN) {
+        if (it->stage == STAGE_BEFORE) {
+            takes_time = task->before.seconds > 0;
+        } else if (it->stage == STAGE_CODEGEN) {
             need_is_there(run, task->unit, NEED_METADATA);
             takes_time = replay_codegen_s(task, 1) > 0;
         } else if (it->stage == STAGE_AFTER) {
@@ -101,11 +103,10 @@ static void start_ready(struct run *run)
 {
     while (run->ready.count > 0 && (double)run->running.count < run->jobs && run->rc == LAM_OK) {
         uint32_t task = array_pop(&run->ready);
-        struct running it = {.task = task, .stage = STAGE_BEFORE, .left = 1};
-        double before_s = run->tasks[task].before.seconds;
-        if (before_s > 0)
-            it.left += run->replay->latency_s / before_s;
-        else
+        struct running it = {.task = task, .stage = STAGE_START, .left = 1};
+        /* The first ones' is in the time before them. */
+        bool is_late = run->at_s > 0 && run->replay->latency_s > 0;
+        if (!is_late || !(run->tasks[task].before.seconds > 0))
             advance(run, &it); /* may make others ready */
         if (it.stage != STAGE_DONE && array_push(&run->running, it) < 0)
             run->rc = LAM_E_NOMEM;
@@ -123,20 +124,25 @@ static void set_pace(struct run *run)
     array_each(&run->running, it)
     {
         const struct replay_task *task = &run->tasks[it->task];
-        const struct replay_stage *stage = it->stage == STAGE_BEFORE ? &task->before : &task->after;
+        /* The build tool's latency is as it was, however many want cores. */
+        const struct replay_stage start = {.seconds = run->replay->latency_s};
+        const struct replay_stage *stage = it->stage == STAGE_START    ? &start
+                                           : it->stage == STAGE_BEFORE ? &task->before
+                                                                       : &task->after;
         it->seconds = stage->seconds;
         it->threads = stage->threads;
+        it->others = stage->others;
         if (it->stage == STAGE_CODEGEN) {
             it->seconds = replay_codegen_s(task, tokens);
             it->threads = task->code_s / it->seconds;
+            it->others = task->code_others;
         }
         wanted += it->threads;
     }
     double bursts = run->replay->bursts * ((double)run->running.count - 1);
-    double all = wanted + bursts + run->replay->others,
-           slower = all > run->cores ? all / run->cores : 1;
     array_each(&run->running, it)
     {
+        double all = wanted + bursts + it->others, slower = all > run->cores ? all / run->cores : 1;
         double on_cores =
             fmin(it->threads, 1); /* of its time; in the rest it waits for something else */
         it->seconds *= 1 - on_cores + on_cores * slower;

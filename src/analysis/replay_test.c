@@ -148,6 +148,37 @@ static void a_compilation_of_three_stages(void **unused)
     close_feed(&feed);
 }
 
+/* On one core: a unit that had a quarter of it for 4 s; half a second in which the build tool did nothing; one that had all of it
+ * for a second. Other programs slow each down as they did, and the build tool's own time not at all. */
+static void other_programs_come_and_go(void **unused)
+{
+    (void)unused;
+    struct feed feed;
+    struct replay replay;
+    open_feed(&feed);
+    push_session(&feed, 5500, 2000, 1);
+    push_stacks(&feed);
+    push_process(&feed, 1, "/x/bin/rustc", "first", PROFILE_SAMPLED_YES, 0);
+    push_thread(&feed, 1, 1, 1001, "rustc", 0);
+    for (int64_t at = 4; at <= 4000; at += 4)
+        push_samples(&feed, 1, 1, TYPECK, at - 1, at);
+    push_thread_end(&feed, 1, 4000, 1000, 3000);
+    push_process_end(&feed, 1, 4000, 1000, 0);
+    push_process(&feed, 3, "/x/bin/rustc", "second", PROFILE_SAMPLED_YES, 4500);
+    push_thread(&feed, 2, 3, 1002, "rustc", 4500);
+    push_samples(&feed, 3, 2, TYPECK, 4500, 5500);
+    push_thread_end(&feed, 2, 5500, 1000, 0);
+    push_process_end(&feed, 3, 5500, 1000, 0);
+    finish_feed(&feed);
+    opens(&replay, &feed);
+    assert_true(fabs(replay.others - 1.5) < 1e-2); /* over both */
+    assert_true(fabs(replay.latency_s - 0.5) < 1e-3);
+    takes(&replay, NULL, 5.5);
+    takes(&replay, "cores=2,jobs=1", 1.985 + 0.5 + 1);
+    replay_close(&replay);
+    close_feed(&feed);
+}
+
 static void changes_in_words(void **unused)
 {
     (void)unused;
@@ -222,6 +253,7 @@ int main(void)
         cmocka_unit_test(a_schedule_by_hand),
         cmocka_unit_test(a_link_inside_a_unit),
         cmocka_unit_test(a_compilation_of_three_stages),
+        cmocka_unit_test(other_programs_come_and_go),
         cmocka_unit_test(changes_in_words),
         cmocka_unit_test(names_and_answers),
     };

@@ -171,13 +171,25 @@ static void add_threads(struct measure *measure)
     }
 }
 
+/* Other programs come and go while a build runs: how many threads of theirs wanted cores is told from this section's own waiting.
+ * Of short sections that says little, and the whole build's mean counts for more. */
+static double others_in(const struct replay *replay, const struct section_work *work)
+{
+    const double prior_s = 0.02;
+    double mean = (replay->others + replay->company) / replay->cores;
+    double slower = (work->run_s + work->wait_s + prior_s * mean) / (work->run_s + prior_s);
+    return replay->others > 0 ? fmax(replay->cores * slower - replay->company, 0) : 0;
+}
+
 /* Several threads wait side by side: of the section's length they are what they are of the threads' time. */
-static struct replay_stage stage_of(const struct section_work *work, double wall_s)
+static struct replay_stage stage_of(const struct measure *measure, const struct section_work *work,
+                                    double wall_s)
 {
     double busy_s = work->run_s + work->wait_s;
     double inherent_s = busy_s <= wall_s ? wall_s - work->wait_s : wall_s * work->run_s / busy_s;
     struct replay_stage stage = {.seconds = inherent_s > 0 ? inherent_s : 0};
     stage.threads = stage.seconds > 0 ? work->run_s / stage.seconds : 0;
+    stage.others = others_in(measure->replay, work);
     return stage;
 }
 
@@ -208,12 +220,13 @@ static double tokens_had(const struct measure *measure, uint32_t unit)
 static void fill_codegen(struct measure *measure, struct replay_task *task)
 {
     const struct unit_work *work = &measure->units.items[task->unit];
-    struct replay_stage stage =
-        stage_of(&work->sections[SECTION_CODEGEN], seconds(work->after_ns - work->codegen_ns));
+    struct replay_stage stage = stage_of(measure, &work->sections[SECTION_CODEGEN],
+                                         seconds(work->after_ns - work->codegen_ns));
     task->feed_s = work->feed_s;
     task->code_s = work->feed_s + work->work_s;
     task->floor_s = fmax(work->feed_s, fmin(work->longest_s, work->work_s));
     task->most_threads = work->workers + 1;
+    task->code_others = stage.others;
     if (!(task->code_s > 0) || !(stage.seconds > 0)) {
         task->code_s = task->feed_s = task->floor_s = 0;
         task->after.seconds += stage.seconds;
@@ -234,9 +247,9 @@ static void fill_tasks(struct measure *measure)
         const struct build_node *node = &graph->nodes.items[task->unit];
         const struct unit_work *work = &measure->units.items[task->unit];
         double after_s = seconds(node->end_ns - work->after_ns);
-        task->before =
-            stage_of(&work->sections[SECTION_BEFORE], seconds(work->codegen_ns - node->start_ns));
-        task->after = stage_of(&work->sections[SECTION_AFTER], after_s);
+        task->before = stage_of(measure, &work->sections[SECTION_BEFORE],
+                                seconds(work->codegen_ns - node->start_ns));
+        task->after = stage_of(measure, &work->sections[SECTION_AFTER], after_s);
         fill_codegen(measure, task);
         if (measure->report->units.items[task->unit].info.kind == UNIT_LINK)
             task->link_share = 1;
