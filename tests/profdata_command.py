@@ -16,6 +16,7 @@ import time
 LAMELLA = os.environ.get("LAMELLA", "build/release/lamella")
 FIRST = 100000003
 METADATA = 100000001
+FORMATS = ("chrome", "perfetto", "firefox", "speedscope", "pprof", "folded", "flamegraph", "mm_profdata")
 SOURCE = "fn main() { let v: Vec<u32> = (0..10).collect(); println!(\"{:?}\", v); }\n"
 failures = []
 
@@ -26,11 +27,13 @@ def check(what, ok, detail=""):
         print(f"FAILED: {what}: {detail}")
 
 
-def lamella(*args, limit=False):
-    """(code, stdout, stderr, seconds); with a limit, at most 100 MB may be allocated (not under a sanitizer)."""
+def lamella(*args, limit=False, stack=False):
+    """(code, stdout, stderr, seconds); with a limit, at most 100 MB may be allocated, with `stack` 256 KB be on it (not under a sanitizer)."""
     def small():
         if limit and not os.environ.get("LAMELLA_SANITIZE"):
             resource.setrlimit(resource.RLIMIT_DATA, (100 << 20, 100 << 20))
+        if stack and not os.environ.get("LAMELLA_SANITIZE"):
+            resource.setrlimit(resource.RLIMIT_STACK, (256 << 10, 256 << 10))
     begin = time.monotonic()
     run = subprocess.run([LAMELLA, *args], capture_output=True, preexec_fn=small, timeout=60)
     return run.returncode, run.stdout, run.stderr.decode(errors="replace"), time.monotonic() - begin
@@ -100,11 +103,12 @@ def write(path, data):
 
 
 def bad_input(where):
+    whole = write(os.path.join(where, "whole.mm_profdata"), good())
     for name, data in bad_files().items():
         path = write(os.path.join(where, name + ".mm_profdata"), data)
-        for args in (["report", path], ["export", "--to", "chrome", "-o", os.path.join(where, "x.json"), path]):
+        for args in (["report", path], ["diff", whole, path], *(["export", "--to", form, "-o", os.path.join(where, "x"), path] for form in FORMATS)):
             code, _, err, took = lamella(*args, limit=True)
-            check(f"{args[0]} of {name} fails", code == 1, f"exit {code}: {err}")
+            check(f"{args[:3]} of {name} fails", code == 1 and not os.path.exists(os.path.join(where, "x")), f"exit {code}: {err}")
             lines = [line for line in err.splitlines() if line]
             check(f"{args[0]} of {name} says one line that names the file", len(lines) == 1 and path in lines[0], err)
             check(f"{args[0]} of {name} is quick", took < 5, f"{took:.1f} s")
@@ -126,6 +130,22 @@ def folder(where):
     text = out.decode() + err
     check("a folder with bad files is read", code == 0 and "alpha" in text, text)
     check("how many files were skipped is said", "8" in text and ".mm_profdata" in text, text)
+    code, out, err, _ = lamella("aggregate", directory, limit=True)
+    check("aggregate goes on with the good file", code == 0 and b"alpha" in out, err)
+    check("and names each that it leaves out", f"{len(bad_files()) + 1} inputs skipped" in out.decode() and "notes.json" in err, out.decode() + err)
+
+
+def very_deep(where):
+    profile = Profile()
+    kind, name, depth = profile.text("Query"), profile.text("deep"), 100000
+    profile.events += b"".join(event(kind, name, 1, i, 4 * depth - i) for i in reversed(range(depth)))
+    path = write(os.path.join(where, "deep.mm_profdata"), profile.bytes())
+    for args in (["report", "--format", "json", path], ["report", "--by", "path", path], ["export", "--to", "folded", "-o", "/dev/null", path]):
+        code, out, err, _ = lamella(*args, limit=True, stack=True)
+        check(f"{args[:3]} of {depth} intervals in one another, on a small stack", code == 0, f"{code} {err}")
+        if "json" in args and code == 0:
+            row = json.loads(out)["activities"][0]
+            check("their times", (row["count"], round(row["self_s"] * 1e9), round(row["time_s"] * 1e9)) == (depth, 4 * depth, 4 * depth), row)
 
 
 def hostile_names(where):
@@ -217,6 +237,7 @@ def main():
         bad_input(where)
         folder(where)
         hostile_names(where)
+        very_deep(where)
         wrong_elsewhere(where)
         real_profile(where)
     print(f"{len(failures)} failures")
