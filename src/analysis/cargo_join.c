@@ -376,6 +376,17 @@ static int join_units(struct join *join)
 
 /* ---- why ---- */
 
+/* A library for C (and a program for the web) is written to a file that others look for by its name: cargo puts no hash into that. */
+static bool is_cause_by_name(const struct cargo_cause *cause, const struct unit *unit)
+{
+    static const char *const targets[] = {"lib-", "bin-", "example-"};
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++)
+        if (text_starts_with(cause->unit, targets[i]))
+            return unit->kind == UNIT_RUSTC && !same_text(unit->mode, "test") &&
+                   same_crate(cause->unit + strlen(targets[i]), unit->crate);
+    return false;
+}
+
 /* The run of a script has no hash in its command line: its package and place tell. */
 static bool is_cause_of(const struct cargo_cause *cause, const struct unit *unit)
 {
@@ -383,7 +394,9 @@ static bool is_cause_of(const struct cargo_cause *cause, const struct unit *unit
         return text_starts_with(cause->unit, "run-build-script-") &&
                same_text(cause->package, unit->package);
     const char *hash = unit->extra_filename;
-    return hash && hash[0] == '-' && strcmp(hash + 1, cause->hash) == 0;
+    if (!hash)
+        return is_cause_by_name(cause, unit);
+    return hash[0] == '-' && strcmp(hash + 1, cause->hash) == 0;
 }
 
 static void join_causes(struct report *report)

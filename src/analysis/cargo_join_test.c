@@ -301,6 +301,30 @@ static void causes_are_of_their_units(void **unused)
     close_feed(&feed);
 }
 
+/* What has no hash in its command line is told by its name; what has one never is. */
+static void a_library_for_c_has_its_cause(void **unused)
+{
+    (void)unused;
+    static const struct made_unit units[] = {
+        {RUSTC, "--crate-name my_plugin plugin/src/lib.rs --crate-type cdylib --emit=dep-info,link --out-dir /t/deps",
+         0, 100, 0},
+        {RUSTC, "--crate-name my_plugin plugin/src/lib.rs --test --emit=dep-info,link --out-dir /t/deps -C extra-filename=-2",
+         0, 100, 0},
+        {RUSTC, "--crate-name other other/src/lib.rs --crate-type cdylib --emit=dep-info,link --out-dir /t/deps",
+         0, 100, 0},
+    };
+    static const struct cargo_cause cause = {
+        "debug", "my-plugin", "1", "lib-my_plugin", CARGO_STATUS_DIRTY, "src/lib.rs changed", NULL};
+    struct cargo_notes notes = {.known_before = UINT64_MAX};
+    struct feed feed;
+    assert_int_equal(array_push(&notes.causes, cause), LAM_OK);
+    open_joined(&feed, units, COUNT(units), NULL, &notes);
+    assert_string_equal(feed.report->units.items[unit_of(&feed, 1)].reason, "src/lib.rs changed");
+    assert_int_equal(feed.report->units.items[unit_of(&feed, 2)].status, CARGO_STATUS_UNKNOWN);
+    assert_int_equal(feed.report->units.items[unit_of(&feed, 3)].status, CARGO_STATUS_UNKNOWN);
+    close_feed(&feed);
+}
+
 /* Cargo's own word counts before what the fingerprints tell. */
 static void the_session_log_knows_better(void **unused)
 {
@@ -337,6 +361,7 @@ int main(void)
         cmocka_unit_test(fresh_units_are_not_unseen),
         cmocka_unit_test(records_of_other_builds_are_left_out),
         cmocka_unit_test(causes_are_of_their_units),
+        cmocka_unit_test(a_library_for_c_has_its_cause),
         cmocka_unit_test(the_session_log_knows_better),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
