@@ -93,7 +93,7 @@ def test_report():
     text = good("report", path)
     for wanted in ("by label", "outer", "LLVM_passes", "cache hits", "blocked", "loading", "hashing", "Artifact sizes", "rlib"):
         check(wanted in text, f"'{wanted}' is in\n{text}")
-    for unwanted in ("Processes by CPU", "coverage", "did not live", "By unit"):
+    for unwanted in ("Processes by CPU", "coverage", "command's end is not", "By unit"):
         check(unwanted not in text, f"'{unwanted}' is in\n{text}")
     data = report(path)
     rows = {row["label"]: row for row in data["activities"]}

@@ -376,13 +376,14 @@ static int join_units(struct join *join)
 
 /* ---- why ---- */
 
-/* A library for C (and a program for the web) is written to a file that others look for by its name: cargo puts no hash into that. */
+/* A library for C (and a program for the web) is written to a file that others look for by its name: cargo puts no hash into that.
+ * Probes of build scripts, which borrow the crate's name, are not cargo's: those have no metadata of its making. */
 static bool is_cause_by_name(const struct cargo_cause *cause, const struct unit *unit)
 {
     static const char *const targets[] = {"lib-", "bin-", "example-"};
     for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++)
         if (text_starts_with(cause->unit, targets[i]))
-            return unit->kind == UNIT_RUSTC && !same_text(unit->mode, "test") &&
+            return unit->kind == UNIT_RUSTC && same_text(unit->mode, "build") && unit->metadata &&
                    same_crate(cause->unit + strlen(targets[i]), unit->crate);
     return false;
 }

@@ -306,7 +306,7 @@ static void a_library_for_c_has_its_cause(void **unused)
 {
     (void)unused;
     static const struct made_unit units[] = {
-        {RUSTC, "--crate-name my_plugin plugin/src/lib.rs --crate-type cdylib --emit=dep-info,link --out-dir /t/deps",
+        {RUSTC, "--crate-name my_plugin plugin/src/lib.rs --crate-type cdylib -C metadata=1 --emit=dep-info,link --out-dir /t/deps",
          0, 100, 0},
         {RUSTC, "--crate-name my_plugin plugin/src/lib.rs --test --emit=dep-info,link --out-dir /t/deps -C extra-filename=-2",
          0, 100, 0},

@@ -5,6 +5,7 @@
 #include "analysis/cargo_join.h"
 #include "analysis/class_ids.h"
 #include "analysis/report_state.h"
+#include "analysis/unit_titles.h"
 
 /* ---- ledger ----------------------------------------------------------------------------------------------------- */
 
@@ -188,6 +189,8 @@ int report_finish(struct report *report, struct lam_error *err)
         rc = report_measure_concurrency(state);
     if (rc == LAM_OK)
         rc = sort_units(report);
+    if (rc == LAM_OK)
+        rc = unit_titles_tell_apart(report);
     if (rc == LAM_OK)
         rc = cargo_join(report);
     array_sort(&report->cells, compare_cells);

@@ -162,7 +162,7 @@ static void text(void **state)
     HAS_NOT(&out, "\x1b");
     HAS_NOT(&out, "Not sampled");
     HAS_NOT(&out, "Units by CPU");
-    HAS_NOT(&out, "did not live");
+    HAS_NOT(&out, "command's end is not");
     strbuf_free(&out);
 }
 

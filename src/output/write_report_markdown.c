@@ -41,8 +41,11 @@ static int write_facts(const struct report *report, struct strbuf *out)
         fact(&table, "peak threads", strbuf_text(&text));
         fact(&table, "serial tail", unit_seconds(report_seconds(report->tail_ns)).text);
     }
-    if (!isnan(report->cpu_busy_mean))
-        fact(&table, "machine busy", unit_cores(report->cpu_busy_mean).text);
+    if (!isnan(report->cpu_busy_mean)) {
+        strbuf_clear(&text);
+        strbuf_addf(&text, "%s of %u", unit_cores(report->cpu_busy_mean).text, report->session.cores);
+        fact(&table, "machine busy", strbuf_text(&text));
+    }
     if (report->memory_peak.anon_bytes != PROFILE_UNKNOWN) {
         strbuf_clear(&text);
         report_memory_text(report, &text);

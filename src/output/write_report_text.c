@@ -127,8 +127,11 @@ static void write_time_facts(struct writer *w)
         fact(&facts, "serial tail", STYLE_PLAIN, unit_seconds(report_seconds(report->tail_ns)).text);
         strbuf_clear(&text);
     }
-    if (!isnan(report->cpu_busy_mean))
-        fact(&facts, "machine busy", STYLE_PLAIN, unit_cores(report->cpu_busy_mean).text);
+    if (!isnan(report->cpu_busy_mean)) {
+        strbuf_addf(&text, "%s of %u", unit_cores(report->cpu_busy_mean).text, session->cores);
+        fact(&facts, "machine busy", STYLE_PLAIN, strbuf_text(&text));
+        strbuf_clear(&text);
+    }
     if (report->memory_peak.anon_bytes != PROFILE_UNKNOWN) {
         report_memory_text(report, &text);
         fact(&facts, "memory peak", STYLE_PLAIN, strbuf_text(&text));
