@@ -285,6 +285,7 @@ static int describe(struct run_matrix *matrix, const struct report *report,
     run->has_phases = report->total.samples > 0;
     run->has_failed =
         report->session.exit_code > 0 || (run->has_samples && !report->session.complete);
+    run->is_crowded = report_is_crowded(report);
     run->lost = (double)report->coverage.lost_samples;
     run->overwritten_pages = (double)report->end.overwritten_pages;
     run->coverage = run->has_phases ? report->coverage.ratio : (double)NAN;

@@ -59,6 +59,7 @@ struct run_info {
     enum profile_measure measure;
     bool has_events, has_samples;
     bool has_phases;        /* samples were taken, not only an account kept */
+    bool is_crowded;        /* other programs had the machine; of recordings alone */
     bool has_failed;        /* the command, or the launcher did not see its end */
     double coverage, cores; /* NaN: not known */
     double lost,

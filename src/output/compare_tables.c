@@ -336,6 +336,28 @@ static void remark_conditions(const struct compare *compare, struct strbuf *out)
     }
 }
 
+/* CPU time is what it was; what waits for a core takes as long as others let it. */
+static void remark_crowds(const struct compare *compare, struct strbuf *out)
+{
+    const struct run_info *first = NULL;
+    size_t count = 0;
+    array_each(&compare->matrix->runs, run)
+    {
+        first = !first && run->is_crowded ? run : first;
+        count += run->is_crowded;
+    }
+    if (!first)
+        return;
+    strbuf_add(out, "Other programs had the machine while ");
+    name_run(compare, first, out);
+    if (count > 1)
+        strbuf_addf(out, " and %s other run%s were", unit_count(count - 1).text,
+                    unit_plural(count - 1));
+    else
+        strbuf_add(out, " was");
+    strbuf_add(out, " recorded: wall times say little of a change.\n");
+}
+
 /* Shares of what was seen change with how much was seen. */
 static void remark_coverage(const struct compare *compare, struct strbuf *out)
 {
@@ -432,6 +454,7 @@ void compare_remarks(const struct compare *compare, const struct compare_view *v
     remark_failed_runs(compare, out);
     run_losses_text(compare->matrix, out);
     remark_conditions(compare, out);
+    remark_crowds(compare, out);
     remark_coverage(compare, out);
     remark_lacks(compare, out);
     remark_cut(compare, out);

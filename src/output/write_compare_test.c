@@ -38,6 +38,7 @@ static void fill(struct run_matrix *matrix, unsigned runs, double factor)
         double noise = 1 + 0.001 * (i % runs), scale = side ? factor : 1;
         assert_int_equal(run_matrix_begin(matrix, side ? "new" : "old " EVIL, side), LAM_OK);
         array_last(&matrix->runs).has_events = true;
+        array_last(&matrix->runs).is_crowded = side && runs > 1;
         add(matrix, RUN_TOTALS, run_total_labels, 3 * noise * scale, NAN);
         add(matrix, RUN_LABELS, "typeck", 2 * noise * scale, side ? 12 : 10);
         add(matrix, RUN_LABELS, EVIL, 1 * noise, 5);
@@ -112,6 +113,7 @@ static void one_run_each(void **state)
     (void)state;
     struct written out = write_diff(1, 1.5, 0.05);
     HAS(&out.text, "nobody can know");
+    HAS_NOT(&out.text, "Other programs");
     HAS(&out.text, "+50.0%");
     HAS(&out.text, "new");
     HAS(&out.text, "did not change");
@@ -128,6 +130,7 @@ static void repeated(void **state)
     (void)state;
     struct written out = write_diff(5, 1.5, 0.05);
     HAS(&out.text, "5 runs");
+    HAS(&out.text, "Other programs had the machine while new and 4 other runs were recorded");
     HAS(&out.text, "slower");
     HAS(&out.text, "more"); /* artifacts are bytes */
     HAS(&out.text, "by luck alone");
