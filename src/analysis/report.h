@@ -183,7 +183,7 @@ struct report_coverage {
     double expected_samples;
     uint64_t samples, merged_samples, lost_samples, truncated_stacks, frames, unresolved_frames,
         samples_without_symbols, at_return_samples;
-    uint64_t units_unseen;    /* units in processes that were not sampled */
+    uint64_t units_without_samples;
     uint64_t sampled_span_ns; /* from the first sampled process's start to the last sample */
 };
 

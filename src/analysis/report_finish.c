@@ -104,8 +104,9 @@ static void sum_coverage(struct report_state *state)
     array_each(&report->processes, process)
     {
         cov->lost_samples += process->lost;
-        cov->units_unseen += process->unit != REPORT_NO_UNIT && process->amount.samples == 0 &&
-                             !report->units.items[process->unit].info.is_cache;
+        cov->units_without_samples += process->unit != REPORT_NO_UNIT &&
+                                      process->amount.samples == 0 &&
+                                      !report->units.items[process->unit].info.is_cache;
         if (process->running) {
             add_running(cov, process);
         } else if (process->sampled != PROFILE_SAMPLED_YES) {

@@ -127,7 +127,11 @@ static void put_coverage(struct json_writer *json, const struct report *report)
     json_member_u64(json, "frames", cov->frames);
     json_member_u64(json, "unresolved_frames", cov->unresolved_frames);
     json_member_u64(json, "samples_without_symbols", cov->samples_without_symbols);
-    json_member_u64(json, "units_unseen", cov->units_unseen);
+    if (report->cargo)
+        json_member_u64(json, "units_unseen", report->cargo_unseen.count);
+    else
+        json_member_null(json, "units_unseen");
+    json_member_u64(json, "units_without_samples", cov->units_without_samples);
     put_ns(json, "sampled_span_s", cov->sampled_span_ns);
     put_ns(json, "elapsed_s", report->session.elapsed_ns);
     json_member_u64(json, "streams", report->end.streams);

@@ -142,7 +142,10 @@ static const struct schema_column coverage_columns[] = {
     COUNT(JSON, 1, "unresolved_frames", "of these, without a name"),
     COUNT(JSON, 1, "samples_without_symbols",
           "samples whose innermost frame lies in a module without symbols"),
-    COUNT(JSON, 1, "units_unseen", "units in whose processes no sample was taken"),
+    COUNT(JSON, 1, "units_unseen",
+          "units that cargo ran and for which no process was recorded, in cargo.unseen; null: its "
+          "record is not here"),
+    COUNT(JSON, 1, "units_without_samples", "units in whose processes no sample was taken"),
     SECONDS(JSON, 1, "sampled_span_s", "from the first sampled process's start to the last sample"),
     SECONDS(JSON, 1, "elapsed_s", "see session"),
     COUNT(JSON, 1, "streams", "stream files read"),
