@@ -8,25 +8,54 @@
 #ifndef LAMELLA_PLUGINS_LINES_H
 #define LAMELLA_PLUGINS_LINES_H
 
-#include <lamella/lamella.h>
+#include "call_shadow.h"
+
+struct line {
+    struct shadow_stack calls; /* that are open on it */
+    struct lam_track track;
+    uint32_t label;
+    uint32_t serial;        /* changes when the line is given to another frame */
+    int is_free;            /* in the pool */
+    struct line *resumer;   /* runs when this one is left; NULL: nobody runs it */
+    const void *entered_at; /* the frame that leaves it */
+    struct line *next_free, *next;
+};
+
+/* The line that the calling thread runs. initial-exec: every call looks at it. */
+extern __thread struct line *line_here __attribute__((tls_model("initial-exec")));
+
+static inline void line_call(struct lam_callee *callee)
+{
+    shadow_push(&line_here->calls, NULL, callee, 0);
+}
+
+void line_return_slowly(uint32_t label);
+/* The innermost call of that function ends, with those inside of it. */
+static inline void line_return(const struct lam_callee *callee)
+{
+    if (__builtin_expect(line_here->calls.top->open.label == callee->label, 1))
+        shadow_pop(&line_here->calls);
+    else
+        line_return_slowly(callee->label);
+}
 
 /* How a frame that can be suspended is entered. */
 enum line_entry { LINE_START, LINE_RESUME, LINE_THROW };
 
 /* A frame that is known goes on. Returns 0 for one that is not: it is to begin. */
 int line_resume(const void *frame, enum line_entry entry);
-/* It begins, called `label`: on the line that runs now (is_part), or on one of its own. */
-void line_begin(const void *frame, struct lam_label label, int is_part);
-void line_yield(const void *frame, struct lam_label label);
-void line_exit(const void *frame, struct lam_label label);
+/* It begins: on the line that runs now (is_part), or on one of its own. */
+void line_begin(const void *frame, struct lam_callee *callee, int is_part);
+void line_yield(const void *frame, const struct lam_callee *callee);
+void line_exit(const void *frame, const struct lam_callee *callee);
 /* Is it a frame of the line that runs? */
 int line_has(const void *frame);
 
 /* From one green thread to another, told apart by addresses as well. `label`: of the line that the other one may need. */
 void line_switch(const void *from, int is_over, const void *to, struct lam_label label);
 
-/* The calling thread's first event; its own line is a track of that name, or none. */
-void lines_begin_thread(struct lam_label name, int is_track);
+/* The calling thread's first event; its own line is a track of that name, or none. -1: no memory. */
+int lines_begin_thread(struct lam_label name, int is_track);
 /* Closes the calls of the calling thread, and its track: it ends, or is no longer heard of. */
 void lines_end_thread(void);
 /* Closes what is suspended. */

@@ -3,7 +3,7 @@
 
 #include "../common/pointer_map.h"
 
-static struct pointer_map builtins; /* PyMethodDef -> label, generation */
+static struct pointer_map builtins; /* PyMethodDef -> struct lam_callee, generation (`more`) */
 
 /* Names may hold lone surrogates: those that stand for bytes become these bytes, others are written as if they were letters. */
 struct lam_label label_of_text(PyObject *text)
@@ -52,29 +52,29 @@ static uint32_t flags_of(PyCodeObject *code)
     return flags;
 }
 
-uint64_t function_new(PyCodeObject *code)
+struct function *function_new(PyCodeObject *code, struct function *before)
 {
+    static struct function nameless; /* of all for which there is no memory */
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
+    struct function *function = before ? before : malloc(sizeof *function);
+    if (function && !before && code_set_extra((PyObject *)code, plugin.extra, function) < 0) {
+        free(function);
+        function = NULL;
+    }
+    if (!function)
+        function = &nameless;
+    PyErr_Clear();
     PyObject *file = short_name(code->co_filename);
     PyObject *text =
         file ? PyUnicode_FromFormat("%U (%U:%d)", code->co_qualname, file, code->co_firstlineno)
              : NULL;
-    uint64_t word = label_of_text(text).id | (uint64_t)flags_of(code) << FUNCTION_FLAGS_SHIFT |
-                    (uint64_t)plugin.generation << FUNCTION_GENERATION_SHIFT;
+    struct lam_label label = label_of_text(function == &nameless ? NULL : text);
+    *function = (struct function){{.label = label.id}, plugin.generation, flags_of(code)};
     Py_XDECREF(text);
     Py_XDECREF(file);
-    code_set_extra((PyObject *)code, plugin.extra, (void *)(uintptr_t)word);
-    PyErr_Clear(); /* no memory to keep it: it is made again next time */
     PyErr_Restore(type, value, traceback);
-    return word;
-}
-
-void function_hide(PyCodeObject *code)
-{
-    uint64_t word = function_of(code) | (uint64_t)FUNCTION_OWN << FUNCTION_FLAGS_SHIFT;
-    code_set_extra((PyObject *)code, plugin.extra, (void *)(uintptr_t)word);
-    PyErr_Clear();
+    return function;
 }
 
 static struct lam_label new_builtin_label(PyObject *callable)
@@ -96,7 +96,7 @@ static struct lam_label new_builtin_label(PyObject *callable)
     return label;
 }
 
-struct lam_label builtin_label(PyObject *callable)
+struct lam_callee *builtin_of(PyObject *callable)
 {
     const PyMethodDef *method = NULL;
     if (PyCFunction_Check(callable))
@@ -104,15 +104,18 @@ struct lam_label builtin_label(PyObject *callable)
     else if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
         method = ((PyMethodDescrObject *)callable)->d_method;
     if (!method)
-        return (struct lam_label){0};
+        return NULL;
     struct pointer_slot *slot = pointer_map_find(&builtins, method);
-    if (!slot)
+    struct lam_callee *callee = slot ? slot->value : malloc(sizeof *callee);
+    if (!slot && callee)
         slot = pointer_map_add(&builtins, method);
-    if (!slot)
-        return label_of_text(NULL);
-    if (slot->more != plugin.generation) {
-        slot->number = new_builtin_label(callable).id;
-        slot->more = plugin.generation;
+    if (!slot) {
+        free(callee);
+        return NULL;
     }
-    return (struct lam_label){slot->number};
+    if (slot->more != plugin.generation)
+        *callee = (struct lam_callee){.label = new_builtin_label(callable).id};
+    slot->more = plugin.generation;
+    slot->value = callee;
+    return callee;
 }

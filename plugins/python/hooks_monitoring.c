@@ -15,13 +15,11 @@ struct callback {
 
 static int tool = -1;
 
-/* Whether it is the calling thread's first event. */
-static inline int look_at_thread(int is_entry)
+/* Whether the calling thread is recorded, as it is from its first event on. */
+static inline int is_recorded(int is_entry)
 {
-    int is_first = thread_seen != plugin.generation;
-    if (__builtin_expect(is_first, 0))
-        thread_begin(PyEval_GetFrame(), is_entry);
-    return is_first;
+    return plugin.is_on && (__builtin_expect(thread_seen == plugin.generation, 1) ||
+                            thread_begin(PyEval_GetFrame(), is_entry) == 0);
 }
 
 static const struct frame_data *innermost(void)
@@ -31,39 +29,34 @@ static const struct frame_data *innermost(void)
 
 static inline void entered(PyObject *const *args, enum line_entry entry)
 {
-    if (!plugin.is_on)
+    if (!is_recorded(1))
         return;
-    look_at_thread(1);
-    uint64_t function = function_of((PyCodeObject *)args[0]);
-    if (__builtin_expect(function_flags(function) != 0, 0))
+    struct function *function = function_of((PyCodeObject *)args[0]);
+    if (__builtin_expect(function->flags != 0, 0))
         special_enter(innermost(), function, entry, NULL);
     else
-        lam_call_enter(LAM_DEFAULT, function_label(function));
+        line_call(&function->callee);
 }
 
 static inline void left(PyObject *const *args, int is_yield)
 {
-    if (!plugin.is_on)
+    if (!is_recorded(0))
         return;
-    look_at_thread(0);
-    uint64_t function = function_of((PyCodeObject *)args[0]);
-    if (__builtin_expect(function_flags(function) != 0, 0))
+    const struct function *function = function_of((PyCodeObject *)args[0]);
+    if (__builtin_expect(function->flags != 0, 0))
         special_exit(innermost(), function, is_yield);
     else
-        lam_call_exit(LAM_DEFAULT, function_label(function));
+        line_return(&function->callee);
 }
 
 static void built_in(PyObject *const *args, int is_call)
 {
-    if (!plugin.is_on)
-        return;
-    if (look_at_thread(0) && !is_call) /* the end of what began before */
-        return;
-    struct lam_label label = builtin_label(args[2]);
-    if (label.id && is_call)
-        lam_call_enter(LAM_DEFAULT, label);
-    else if (label.id)
-        lam_call_exit(LAM_DEFAULT, label);
+    int is_first = thread_seen != plugin.generation;
+    struct lam_callee *callee = is_recorded(0) ? builtin_of(args[2]) : NULL;
+    if (callee && is_call)
+        line_call(callee);
+    else if (callee && !is_first) /* not the end of what began before */
+        line_return(callee);
 }
 
 #define CALLBACK(name, action)                                                                     \

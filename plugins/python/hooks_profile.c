@@ -44,11 +44,11 @@ static enum line_entry entry_of(const struct frame_data *data)
 
 static inline void on_call(const struct frame_data *data)
 {
-    uint64_t function = function_of(data->code);
-    if (__builtin_expect(function_flags(function) != 0, 0))
+    struct function *function = function_of(data->code);
+    if (__builtin_expect(function->flags != 0, 0))
         special_enter(data, function, entry_of(data), NULL);
     else
-        lam_call_enter(LAM_DEFAULT, function_label(function));
+        line_call(&function->callee);
     look_for_threads();
 }
 
@@ -61,22 +61,20 @@ static int is_suspended(const struct frame_data *data)
 
 static inline void on_return(const struct frame_data *data)
 {
-    uint64_t function = function_of(data->code);
-    if (__builtin_expect(function_flags(function) != 0, 0))
-        special_exit(data, function, function_flags(function) & FUNCTION_LINE && is_suspended(data));
+    const struct function *function = function_of(data->code);
+    if (__builtin_expect(function->flags != 0, 0))
+        special_exit(data, function, function->flags & FUNCTION_LINE && is_suspended(data));
     else
-        lam_call_exit(LAM_DEFAULT, function_label(function));
+        line_return(&function->callee);
 }
 
 static void record_builtin(int what, PyObject *callable)
 {
-    struct lam_label label = builtin_label(callable);
-    if (!label.id)
-        return;
-    if (what == PyTrace_C_CALL)
-        lam_call_enter(LAM_DEFAULT, label);
-    else
-        lam_call_exit(LAM_DEFAULT, label);
+    struct lam_callee *callee = builtin_of(callable);
+    if (callee && what == PyTrace_C_CALL)
+        line_call(callee);
+    else if (callee)
+        line_return(callee);
 }
 
 /* There are more of these than of calls. */
@@ -93,8 +91,8 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
 {
     (void)self;
     int is_first = thread_seen != plugin.generation;
-    if (__builtin_expect(is_first, 0))
-        thread_begin(frame, what == PyTrace_CALL);
+    if (__builtin_expect(is_first, 0) && thread_begin(frame, what == PyTrace_CALL) < 0)
+        return 0;
     if (what == PyTrace_CALL)
         on_call(data_of(frame));
     else if (what == PyTrace_RETURN)

@@ -26,17 +26,16 @@ static void set_taken(int is_on)
 
 static int is_known_layout(PyFrameObject *frame, PyCodeObject *code)
 {
-    void *mark = &plugin, *found = NULL;
-    if (code_set_extra((PyObject *)code, plugin.extra, mark) < 0 ||
-        code_get_extra((PyObject *)code, plugin.extra, &found) < 0 || found != mark)
+    void *mark = malloc(1); /* of the code object until it is replaced */
+    if (!mark || code_set_extra((PyObject *)code, plugin.extra, mark) < 0)
         return 0;
-    const struct code_words *extra = code->co_extra;
-    const struct frame_data *data = data_of(frame);
-    int is_known = extra && extra->size > plugin.extra &&
-                   extra->words[plugin.extra] == (uintptr_t)mark &&
-                   (const void *)data == FRAME_OF(PyThreadState_Get()) && data->code == code;
-    code_set_extra((PyObject *)code, plugin.extra, NULL);
-    return is_known;
+    const struct code_words *extra = (const void *)code->co_extra;
+    int is_known = extra && extra->size > plugin.extra && extra->words[plugin.extra] == mark &&
+                   (const void *)data_of(frame) == FRAME_OF(PyThreadState_Get());
+#if !HAS_MONITORING
+    is_known = is_known && data_of(frame)->code == code;
+#endif
+    return code_set_extra((PyObject *)code, plugin.extra, NULL) < 0 ? 0 : is_known;
 }
 
 static int begin_recording(void)
@@ -56,17 +55,20 @@ static int begin_recording(void)
  * it. Returns why it cannot be recorded, or NULL. */
 static const char *prepare(PyFrameObject *caller)
 {
-    if (plugin.own_file)
+    static PyInterpreterState *prepared;
+    if (prepared == PyInterpreterState_Get())
         return NULL;
-    plugin.extra = code_extra_new(NULL);
+    plugin.extra = code_extra_new(free);
     if (plugin.extra < 0)
         return "other tools left no place in code objects";
     PyCodeObject *code = PyFrame_GetCode(caller);
     int is_known = is_known_layout(caller, code);
-    if (is_known)
-        plugin.own_file = Py_NewRef(code->co_filename);
+    Py_XSETREF(plugin.own_file, Py_NewRef(code->co_filename));
     Py_DECREF(code);
-    return is_known ? NULL : "this Python keeps its frames in a way that is not known";
+    if (!is_known)
+        return "this Python keeps its frames in a way that is not known";
+    prepared = PyInterpreterState_Get();
+    return NULL;
 }
 
 /* start(path, options, tracks, c_calls, prefixes, is_now): opens the recorder, and begins unless run() will. */
@@ -181,7 +183,7 @@ static void hide_runner(void)
     PyFrameObject *frame = (PyFrameObject *)Py_XNewRef(PyEval_GetFrame());
     while (frame) {
         PyCodeObject *code = PyFrame_GetCode(frame);
-        function_hide(code);
+        function_of(code)->flags |= FUNCTION_OWN;
         Py_DECREF(code);
         Py_SETREF(frame, PyFrame_GetBack(frame));
     }

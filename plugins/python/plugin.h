@@ -12,11 +12,9 @@
 #endif
 #define HAS_MONITORING (PY_VERSION_HEX >= 0x030c0000)
 #if HAS_MONITORING
-#define code_get_extra PyUnstable_Code_GetExtra
 #define code_set_extra PyUnstable_Code_SetExtra
 #define code_extra_new PyUnstable_Eval_RequestCodeExtraIndex
 #else
-#define code_get_extra _PyCode_GetExtra
 #define code_set_extra _PyCode_SetExtra
 #define code_extra_new _PyEval_RequestCodeExtraIndex
 #endif
@@ -30,13 +28,11 @@
 
 struct code_words { /* code->co_extra */
     Py_ssize_t size;
-    uintptr_t words[];
+    void *words[];
 };
 
 struct frame_data { /* of a function that runs; a generator's lies in the generator, as long as that lives */
-#if HAS_MONITORING
-    PyCodeObject *code;
-#else
+#if !HAS_MONITORING
     PyObject *function, *globals, *builtins, *locals;
     PyCodeObject *code;
     PyFrameObject *object;
@@ -55,10 +51,14 @@ static inline struct frame_data *data_of(PyFrameObject *frame)
     return ((struct frame_head *)frame)->data;
 }
 
-/* ---- what is known about a code object: its label, what is special about it, and the recording that both are of ---- */
+/* ---- what is known about a code object ---- */
 
 enum { FUNCTION_LINE = 1, FUNCTION_MODULE = 2, FUNCTION_THREAD = 4, FUNCTION_OWN = 8 };
-enum { FUNCTION_FLAGS_SHIFT = 32, FUNCTION_GENERATION_SHIFT = 36 };
+struct function {
+    struct lam_callee callee;
+    uint32_t generation; /* the recording that this is of */
+    uint32_t flags;      /* what is special about it */
+};
 
 /* Which code objects get a track of their own. */
 enum { TRACKS_NONE, TRACKS_TASKS, TRACKS_ALL };
@@ -77,39 +77,31 @@ extern __thread uint32_t thread_seen __attribute__((tls_model("initial-exec")));
 
 /* ---- functions.c ---- */
 
-uint64_t function_new(PyCodeObject *code);
-static inline uint64_t function_of(PyCodeObject *code)
+struct function *function_new(PyCodeObject *code, struct function *before);
+static inline struct function *function_of(PyCodeObject *code)
 {
-    const struct code_words *extra = code->co_extra;
-    uint64_t word = extra && extra->size > plugin.extra ? extra->words[plugin.extra] : 0;
-    return __builtin_expect(word >> FUNCTION_GENERATION_SHIFT == plugin.generation, 1)
-               ? word
-               : function_new(code);
+    const struct code_words *extra = (const void *)code->co_extra;
+    struct function *function =
+        extra && extra->size > plugin.extra ? extra->words[plugin.extra] : NULL;
+    return __builtin_expect(function && function->generation == plugin.generation, 1)
+               ? function
+               : function_new(code, function);
 }
-/* From here on its calls are not recorded. */
-void function_hide(PyCodeObject *code);
-static inline struct lam_label function_label(uint64_t function)
-{
-    return (struct lam_label){(uint32_t)function};
-}
-static inline uint32_t function_flags(uint64_t function)
-{
-    return (uint32_t)(function >> FUNCTION_FLAGS_SHIFT) & 15;
-}
-/* The label of a built-in function or method; 0: it is neither. */
-struct lam_label builtin_label(PyObject *callable);
+/* Of a built-in function or method; NULL: it is neither, or there is no memory. */
+struct lam_callee *builtin_of(PyObject *callable);
 struct lam_label label_of_text(PyObject *text);
 
 /* ---- threads.c ---- */
 
-/* The calling thread's first event: `frame`, but if it is just entered, and what is below it is taken for called now. */
-void thread_begin(PyFrameObject *frame, int is_entry);
+/* The calling thread's first event: `frame`, but if it is just entered, and what is below it is taken for called now. -1: no memory
+ * for it, and nothing is to be recorded. */
+int thread_begin(PyFrameObject *frame, int is_entry);
 /* Its calls are closed: it ends, or is no longer heard of. */
 void thread_finish(void);
 /* A call that is not a plain one; `entry` is of those that are lines. frame: NULL for the innermost. */
-void special_enter(const struct frame_data *data, uint64_t function, enum line_entry entry,
+void special_enter(const struct frame_data *data, struct function *function, enum line_entry entry,
                    PyFrameObject *frame);
-void special_exit(const struct frame_data *data, uint64_t function, int is_yield);
+void special_exit(const struct frame_data *data, const struct function *function, int is_yield);
 
 /* ---- greenlets.c ---- */
 

@@ -27,38 +27,41 @@ static int is_sending(PyFrameObject *frame)
 
 /* Does the frame below, one of the line that runs, wait for this one? What an async generator yields does not suspend who asked
  * for it, so each is a line. */
-static int is_delegated(const struct frame_data *data, PyFrameObject *frame)
+static int is_delegated(PyFrameObject *frame)
 {
-    if (data->code->co_flags & CO_ASYNC_GENERATOR)
-        return 0;
     PyObject *type, *value, *traceback; /* one that is thrown into it may be on its way */
     PyErr_Fetch(&type, &value, &traceback);
-    PyFrameObject *back = PyFrame_GetBack(frame ? frame : PyEval_GetFrame());
+    if (!frame)
+        frame = PyEval_GetFrame();
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    PyFrameObject *back = code->co_flags & CO_ASYNC_GENERATOR ? NULL : PyFrame_GetBack(frame);
     int yes = back && line_has(data_of(back)) && is_sending(back);
+    Py_DECREF(code);
     Py_XDECREF(back);
     PyErr_Restore(type, value, traceback);
     return yes;
 }
 
-void special_enter(const struct frame_data *data, uint64_t function, enum line_entry entry,
+void special_enter(const struct frame_data *data, struct function *function, enum line_entry entry,
                    PyFrameObject *frame)
 {
-    uint32_t flags = function_flags(function);
-    if (!(flags & FUNCTION_LINE)) {
-        if (!(flags & FUNCTION_OWN))
-            lam_call_enter(LAM_DEFAULT, function_label(function));
-    } else if (!line_resume(data, entry)) {
-        line_begin(data, function_label(function), is_delegated(data, frame));
-    }
+    if (function->flags & FUNCTION_OWN)
+        return;
+    if (!(function->flags & FUNCTION_LINE))
+        line_call(&function->callee);
+    else if (!line_resume(data, entry))
+        line_begin(data, &function->callee, is_delegated(frame));
 }
 
-void special_exit(const struct frame_data *data, uint64_t function, int is_yield)
+void special_exit(const struct frame_data *data, const struct function *function, int is_yield)
 {
-    uint32_t flags = function_flags(function);
+    uint32_t flags = function->flags;
+    if (flags & FUNCTION_OWN)
+        return;
     if (flags & FUNCTION_LINE)
-        (is_yield ? line_yield : line_exit)(data, function_label(function));
-    else if (!(flags & FUNCTION_OWN))
-        lam_call_exit(LAM_DEFAULT, function_label(function));
+        (is_yield ? line_yield : line_exit)(data, &function->callee);
+    else
+        line_return(&function->callee);
     if (flags & FUNCTION_MODULE && !is_yield)
         greenlets_look();
     if (flags & FUNCTION_THREAD)
@@ -70,7 +73,7 @@ static PyObject *name_of(PyFrameObject *outermost)
 {
     PyCodeObject *code = PyFrame_GetCode(outermost);
     PyObject *name = NULL;
-    if (function_flags(function_of(code)) & FUNCTION_THREAD) {
+    if (function_of(code)->flags & FUNCTION_THREAD) {
         PyObject *locals = PyFrame_GetLocals(outermost);
         PyObject *self = locals ? PyMapping_GetItemString(locals, "self") : NULL;
         name = self ? PyObject_GetAttrString(self, "_name") : NULL;
@@ -82,7 +85,7 @@ static PyObject *name_of(PyFrameObject *outermost)
     return name;
 }
 
-static void name_thread(PyFrameObject *outermost)
+static int begin_line(PyFrameObject *outermost)
 {
     int is_main = syscall(SYS_gettid) == getpid();
     PyObject *name = outermost ? name_of(outermost) : NULL;
@@ -92,13 +95,12 @@ static void name_thread(PyFrameObject *outermost)
     struct lam_label label =
         name ? label_of_text(name)
              : lam_label_intern(LAM_DEFAULT, is_main ? "MainThread" : "thread", is_main ? 10 : 6);
-    lines_begin_thread(label, plugin.tracks != TRACKS_NONE);
     Py_XDECREF(name);
+    return lines_begin_thread(label, plugin.tracks != TRACKS_NONE);
 }
 
-void thread_begin(PyFrameObject *frame, int is_entry)
+int thread_begin(PyFrameObject *frame, int is_entry)
 {
-    thread_seen = plugin.generation;
     Py_ssize_t count = 0;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -107,8 +109,9 @@ void thread_begin(PyFrameObject *frame, int is_entry)
     for (Py_XINCREF(at); at && frames && PyList_Append(frames, (PyObject *)at) == 0; count++)
         Py_SETREF(at, PyFrame_GetBack(at));
     Py_XDECREF(at);
-    name_thread(count ? (PyFrameObject *)PyList_GET_ITEM(frames, count - 1) : NULL);
-    while (frames && count-- > is_entry) {
+    int rc = begin_line(count ? (PyFrameObject *)PyList_GET_ITEM(frames, count - 1) : NULL);
+    thread_seen = rc < 0 ? 0 : plugin.generation;
+    while (rc == 0 && frames && count-- > is_entry) {
         PyFrameObject *one = (PyFrameObject *)PyList_GET_ITEM(frames, count);
         PyCodeObject *code = PyFrame_GetCode(one);
         special_enter(data_of(one), function_of(code), LINE_RESUME, one);
@@ -117,6 +120,7 @@ void thread_begin(PyFrameObject *frame, int is_entry)
     greenlets_look();
     Py_XDECREF(frames);
     PyErr_Restore(type, value, traceback);
+    return rc;
 }
 
 void thread_finish(void)
