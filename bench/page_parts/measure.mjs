@@ -55,7 +55,7 @@ out.first_paint_ms = median(firsts);
 const [page] = await opened();
 if (foreign) {
   out.rows = await page.evaluate(() => document.querySelectorAll("svg rect, canvas").length);
-  out.scrolling = summary(await frames(page, "scrollTo(0, (i % 2) * 40)", 60));
+  out.scroll = summary(await frames(page, "scrollTo(0, (i % 2) * 40)", 60));
 } else {
   const key = (name) => `document.querySelector("#inside canvas").dispatchEvent(new KeyboardEvent("keydown", { key: ${name}, bubbles: true }))`;
   await page.evaluate(() => document.getElementById("inside").scrollIntoView());
