@@ -1,5 +1,6 @@
 // The answer first: what happened, in words, and what to look at.
 import { largestActivities } from "./activity_sums";
+import { inkOn } from "./color";
 import { coverageLine } from "./coverage";
 import type { Finding, Link } from "./decode";
 import { button, el } from "./dom";
@@ -71,8 +72,13 @@ function gates(model: Model, graph: Graph): string[] {
   const elapsed = numberOf(model.session["elapsed_s"]) ?? model.elapsed;
   if (graph.critical.size > 0) {
     const chain = [...graph.critical].map((i) => model.units[i]).sort((a, b) => b.end - b.start - (a.end - a.start));
-    const names = chain.slice(0, 3).map((u) => `${visible(u.name)} (${duration(u.end - u.start)})`).join(", ");
-    return [`${plural(units.length, "unit")} ran; ${count(chain.length)} of them had to wait for each other and set the length of the build, the longest being ${names}.`];
+    const names = chain.slice(0, 3).map((u) => `${visible(u.name)} (${duration(u.end - u.start)})`);
+    const all = numberOf(model.session["critical_path_s"]);
+    const share = all !== null && elapsed ? all / elapsed : null;
+    const takes = all === null ? "" : ` takes ${duration(all)}, ${percent(share, 0)} of that time${share !== null && share >= 0.8 ? ", and so sets the length of the build" : ""}`;
+    return [
+      `${plural(units.length, "unit")} ran. ${chain.length > 1 ? `The longest chain of them, ${count(chain.length)} that wait for each other,` : "The longest chain of them is one unit, which"}${takes || " is the critical path"}${chain.length > names.length ? "; most of it" : ""}: ${list(names)}.`,
+    ];
   }
   const longest = units.reduce((a, b) => (b.end - b.start > a.end - a.start ? b : a));
   const lasted = longest.end - longest.start;
@@ -96,6 +102,27 @@ function spent(model: Model): string[] {
     return { name, sum, most: phases.length > 1 && most ? ` (its largest phase is ${most.name}, ${percent(cpu[most.id] / total, 0)})` : "" };
   }).filter(({ sum }) => sum / total >= LEAST).sort((a, b) => b.sum - a.sum);
   return parts.length === 0 ? [] : [`Of the CPU time ${list(parts.map(({ name, sum, most }) => `${percent(sum / total, 0)} went to ${IN_WORDS[name] ?? name}${most}`))}.`];
+}
+
+// The same to look at: segments side by side.
+function strip(model: Model): HTMLElement | null {
+  const { cpu, total } = summarize(model, EMPTY);
+  if (model.unitTable.rows === 0 || total <= 0) return null;
+  const box = el("div", { class: "strip", role: "img" });
+  const words: string[] = [];
+  model.segments.forEach((segment, i) => {
+    const share = model.phases.reduce((sum, p) => sum + (model.segmentOf[p.id] === i ? cpu[p.id] : 0), 0) / total;
+    if (share <= 0) return;
+    const label = `${segment.name} ${percent(share, 0)}`;
+    words.push(label);
+    const part = el("span", { title: label }, el("span", {}, label));
+    part.style.flexGrow = String(share);
+    part.style.background = segment.css;
+    part.style.color = inkOn(segment.color);
+    box.append(part);
+  });
+  box.setAttribute("aria-label", `CPU time by segment: ${words.join(", ")}`);
+  return box;
 }
 
 const IN_WORDS: Record<string, string> = { frontend: "the front end", backend: "the back end", link: "linking", process: "starting and ending processes, and other programs", unknown: "what no marker knows" };
@@ -134,7 +161,7 @@ const PLACES: Record<string, string> = {
 
 export function answer(model: Model, graph: Graph, state: State, goTo: (section: string) => void): HTMLElement {
   const box = el("div", { class: "answer" });
-  box.append(el("p", { class: "lead" }, sentences(model, graph).join(" ")));
+  box.append(el("p", { class: "lead" }, sentences(model, graph).join(" ")), strip(model) ?? "");
   const findings = model.data.header.findings ?? [];
   if (findings.length === 0) return box;
   box.append(el("h3", {}, findings.length === 1 ? "One finding" : `${findings.length} findings`));

@@ -54,6 +54,25 @@ static double real_of(int64_t bits)
     return real;
 }
 
+void page_round_numbers(struct page_column *column, uint64_t parts)
+{
+    if (!column || column->type != PAGE_INT || column->per > 1)
+        return;
+    int64_t most = 0, step = 1;
+    array_each(&column->values, value)
+    {
+        if (*value != PAGE_NULL && *value > most)
+            most = *value;
+    }
+    while (step <= most / 2 / (int64_t)parts)
+        step *= 2;
+    array_each(&column->values, value)
+    {
+        if (*value != PAGE_NULL && *value <= PAGE_INT_MAX - step)
+            *value = (*value + step / 2) / step * step;
+    }
+}
+
 void page_round_real(struct page_column *column, uint64_t per)
 {
     if (!column || column->type != PAGE_REAL)

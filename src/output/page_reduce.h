@@ -18,6 +18,10 @@ enum page_rounding {
 /* Whole nanoseconds (per 1e9) become whole quanta; another column is left alone. */
 void page_round(struct page_column *column, uint64_t quantum_ns, enum page_rounding rounding);
 
+/* Whole numbers without a unit become multiples of a power of two, the largest that is no more than 1/parts of the largest
+ * of them. */
+void page_round_numbers(struct page_column *column, uint64_t parts);
+
 /* Doubles become whole parts, `per` to the unit, when all lie within reach. */
 void page_round_real(struct page_column *column, uint64_t per);
 

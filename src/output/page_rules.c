@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/file.h"
 #include "base/units.h"
 #include "output/page_reduce.h"
 #include "output/page_spans.h"
@@ -142,8 +143,11 @@ static void thin_timeline(struct page_columns *data)
     if (!timeline)
         return;
     timeline->merged = page_thin(timeline, TIMELINE_ROWS_MAX, last);
-    for (struct page_column *column = timeline->columns; column; column = column->next)
+    for (struct page_column *column = timeline->columns; column; column = column->next) {
         page_round_real(column, TIMELINE_PARTS);
+        if (text_ends_with(column->name, "_bytes"))
+            page_round_numbers(column, TIMELINE_PARTS);
+    }
 }
 
 int page_apply_rules(struct page_columns *data, uint64_t quantum_ns, int64_t usual_cpu)
@@ -189,6 +193,8 @@ void page_describe_rules(const struct page_columns *data, uint64_t quantum_ns,
                      "what follows it without one moves along.",
                      (double)quantum_ns / 1e3, (double)quantum_ns * PAGE_PAUSE_QUANTA / 1e3);
     for (const struct page_table *table = data->tables; table; table = table->next) {
+        if (strcmp(table->name, "timeline") == 0)
+            put_sentence(json, "Memory over time is rounded to a thousandth of its peak.");
         if (table->merged > 1)
             put_sentence(json, "A point of the %s is the mean of %zu that were recorded.",
                          table->name, table->merged);
