@@ -191,6 +191,7 @@ static void options_choose_what_is_shown(void **unused)
     HAS_NOT(&out, "typeck");
     write_text(&(struct report_view){.by_detail = true}, 100, &out);
     HAS(&out, "      typeck");
+    HAS_NOT(&out, "      -"); /* where nothing has a detail, none is missing */
     write_text(&(struct report_view){.by_unit = true, .by_phase = true, .unit = "sm?ll"}, 100, &out);
     HAS(&out, "small");
     HAS_NOT(&out, "large");

@@ -239,16 +239,29 @@ static void bar_cells(struct table *table, const struct report_amount *amount,
     strbuf_free(&bar);
 }
 
+static bool has_details(const struct writer *w, const struct segment_row *segment, uint32_t phase)
+{
+    array_each(&segment->details, row)
+    {
+        if (row->phase == phase && classifier_bucket(w->report->cls, row->bucket).detail)
+            return true;
+    }
+    return false;
+}
+
+/* What no detail claims has a row, too, where there are others: else they would not add up to their phase. */
 static void add_details(struct writer *w, struct table *table, const struct segment_row *segment,
                         uint32_t phase)
 {
+    if (!has_details(w, segment, phase))
+        return;
     array_each(&segment->details, row)
     {
         struct phase_bucket bucket = classifier_bucket(w->report->cls, row->bucket);
         double share = share_of(&row->amount, &w->rows->total);
-        if (row->phase != phase || !bucket.detail || share < 0.0005)
+        if (row->phase != phase || share < 0.0005)
             continue;
-        table_cellf(table, "      %s", bucket.detail);
+        table_cellf(table, "      %s", bucket.detail ? bucket.detail : "-");
         table_style(table, STYLE_DIM);
         bar_cells(table, &row->amount, &w->rows->total);
     }
@@ -288,11 +301,15 @@ static int write_phases(struct writer *w)
         array_each(&segment->phases, row)
         {
             bool is_small = share_of(&row->amount, &rows->total) < least;
-            if (is_small || segment->segment == SEGMENT_UNKNOWN || segment->segment == SEGMENT_LINK)
+            /* These have one phase, called as they are. */
+            bool is_alone = segment->segment == SEGMENT_UNKNOWN || segment->segment == SEGMENT_LINK;
+            if (is_small)
                 continue;
-            table_cellf(&table, "   %s", classifier_phase(w->report->cls, row->phase).phase_name);
-            bar_cells(&table, &row->amount, &rows->total);
-            table_style(&table, STYLE_BLUE);
+            if (!is_alone) {
+                table_cellf(&table, "   %s", classifier_phase(w->report->cls, row->phase).phase_name);
+                bar_cells(&table, &row->amount, &rows->total);
+                table_style(&table, STYLE_BLUE);
+            }
             if (with_details)
                 add_details(w, &table, segment, row->phase);
         }
