@@ -66,6 +66,7 @@ int report_reading_open(struct report_reading *reading, const char *const *input
         recording_make_ready(inputs[i]);
     int rc = input_kind_of(inputs[0], &kind, err);
     bool is_recording = rc == LAM_OK && (kind == INPUT_RECORDING || kind == INPUT_STREAM);
+    is_recording = is_recording && count == 1; /* of several, none has samples */
     if (is_recording)
         rc = open_symbols(inputs[0], &reading->symbols, err);
     reading->names.symbols = reading->symbols;
