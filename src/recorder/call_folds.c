@@ -92,7 +92,7 @@ void fold_add(struct lane *lane, struct calls *calls, struct frame *into, uint32
             break;
         }
     if (!fold) {
-        if (into->fold_count >= (into == calls->frames ? BOTTOM_FOLDS : FRAME_FOLDS))
+        if (into->fold_count >= FRAME_FOLDS)
             evict(lane, calls, into);
         if (!calls->pool_free && grow_pool(calls) < 0) {
             lane_count(lane, STREAM_COUNT_UNTOLD_CALLS);

@@ -12,8 +12,7 @@
 
 enum {
     CALLS_DEPTH_MAX = 1 << 20, /* deeper calls are counted as untold */
-    FRAME_FOLDS = 8,           /* labels folded into one frame at a time */
-    BOTTOM_FOLDS = 64,         /* the same of what lies in no call */
+    FRAME_FOLDS = 64,          /* labels folded into one frame at a time; then the oldest is told */
     PICK_COUNTERS = 1 << 16,   /* one in N: labels that are told apart */
 };
 

@@ -198,7 +198,7 @@ static void short_calls_fold(void **state)
         leave("short", 30);
     }
     enter("long", 100);
-    for (int i = 0; i < 12; i++) { /* more labels than a frame keeps */
+    for (int i = 0; i < 70; i++) { /* more labels than a frame keeps */
         char name[16];
         snprintf(name, sizeof name, "label %d", i);
         enter(name, 1);
@@ -212,19 +212,19 @@ static void short_calls_fold(void **state)
                          *longer = decoded_find(&in, "long", 0);
     assert_true(main_call && longer && main_call < longer);
     assert_int_equal(main_call->end, 0);
-    assert_int_equal(longer->end - longer->start, 12 * 100 + 800);
+    assert_int_equal(longer->end - longer->start, 70 * 100 + 800);
     assert_null(decoded_find(&in, "short", 0));
     assert_non_null(decoded_find(&in, "open already", 0));
     assert_int_equal(decoded_find(&in, "open already", 0)->end, 0);
     uint32_t any = 0;
     for (size_t i = 0; i < in.count; i++)
         any += in.events[i].code == STREAM_SLOT_FOLD;
-    assert_true(any >= 12);
+    assert_true(any >= 70);
     struct totals all = {0, 0, 0};
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 70; i++) {
         char name[16];
         snprintf(name, sizeof name, "label %d", i);
-        for (uint32_t id = 1; id < 40; id++)
+        for (uint32_t id = 1; id < 120; id++)
             if (strcmp(decoded_string(&in, id), name) == 0) {
                 struct totals one = folds_of(id, longer);
                 all.count += one.count;
@@ -232,9 +232,9 @@ static void short_calls_fold(void **state)
                 all.self += one.self;
             }
     }
-    assert_int_equal(all.count, 12);
-    assert_int_equal(all.total, 12 * 99);
-    assert_int_equal(all.self, 12 * 99);
+    assert_int_equal(all.count, 70);
+    assert_int_equal(all.total, 70 * 99);
+    assert_int_equal(all.self, 70 * 99);
     end();
     begin_with("calls=threshold:1us");
     enter("main", 0);
