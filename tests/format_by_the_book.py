@@ -32,7 +32,7 @@ MAGIC = bytes([0x89, 0x4C, 0x41, 0x4D, 0x0D, 0x0A, 0x1A, 0x0A])
 RAW, PACKED = 0x3147504C, 0x3150504C
 META, SAMPLES, STACKS, MODULES, VOID = 1, 2, 3, 4, 5
 EVENTS, RECORD_PAGES, TREE = 16, 17, 18
-WIDTHS = {SAMPLES: 16, STACKS: 12, EVENTS: 16, TREE: 48}
+WIDTHS = {SAMPLES: 16, STACKS: 12, EVENTS: 16, TREE: 64}
 
 # ---- section 4: records: name, aux in words, fields (offsets in the record), size of head and fixed part, texts ----
 
@@ -229,8 +229,9 @@ def nodes(order, chunks):
         first += chunk_nodes(chunk)
 
 
-SLOTS = {1: "owner", 2: "base", 3: "end", 4: "pause", 5: "resume", 6: "track_switch", 7: "track_end", 8: "fold", 16: "kind",
-         17: "arg", 18: "text", 19: "value", 20: "self", 21: "counter", 22: "count", 23: "total"}
+SLOTS = {1: "owner", 2: "base", 3: "end", 4: "pause", 5: "resume", 6: "track_switch", 7: "track_end", 8: "fold", 9: "calls",
+         16: "kind",
+         17: "arg", 18: "text", 19: "value", 20: "self", 21: "counter", 22: "count", 23: "total", 24: "active", 25: "node"}
 
 
 def slots(order, writer_pages):
@@ -258,12 +259,13 @@ def tree_nodes(order, writer_pages):
     for number in range(max(bodies, default=-1) + 1):
         size = min(4096 << number, 262144) if number < 6 else 262144
         page, body = bodies.get(number, ({}, b""))
-        for index in range(len(body) // 48):
-            parent, ident, kind, what, count, total, own, untold = struct.unpack_from(order + "4I4Q", body, index * 48)
+        for index in range(len(body) // 64):
+            parent, ident, kind, what, count, total, own, untold, when, lane = struct.unpack_from(order + "4I5QI", body, index * 64)
             if parent:
                 yield {"type": "tree_node", "lane": page["thread"], "number": first + index, "parent": parent - 1, "id": ident,
-                       "kind": kind, "node_type": what, "count": count, "total": total, "self": own, "untold": untold}
-        first += (size - 64) // 48
+                       "kind": kind, "node_type": what, "count": count, "total": total, "self": own, "untold": untold,
+                       "when": when, "open_in_lane": lane}
+        first += (size - 64) // 64
 
 
 def read(path):
@@ -385,13 +387,13 @@ def write_all_types(path, order):
     writer.page(META, 1, 1, 4096, writer.record(4, 0, {"ticks": 1, "mono_ns": 2, "wall_ns": 3}), begins=False)
     writer.page(99, 1, 0, 4096, b"of a later version")
     body = pack("QQ", 2 << 32 | 7, 0x0102030405060708)  # a base
-    for code in list(range(1, 24)) + [0, 31, 32, 255]:
+    for code in list(range(1, 26)) + [0, 31, 32, 255]:
         body += pack("QQ", code << 32 | 0x0A0B0C00 + code | 0x050607 << 40, 0x1122334455660708)
     writer.page(EVENTS, 3, 1, 4096, pack("QQ", 1 << 32 | 5, 77 << 16))
     writer.page(EVENTS, 3, 0, 8192, body)
-    root, call = pack("4I4Q", 1, 5, 6, 1, 7, 8, 9, 10), pack("4I4Q", 2, 2**32 - 1, 40, 2, 2**63, 3, 2, 1)
-    writer.page(TREE, 2, 0, 4096, root + call + bytes(48) + pack("4I4Q", 3, 1, 40, 2, 1, 2, 3, 4))
-    writer.page(TREE, 2, 1, 8192, pack("4I4Q", 5, 1, 40, 2, 1, 2, 3, 4))
+    root, call = pack("4I5Q2I", 1, 5, 6, 1, 7, 8, 9, 10, 0, 0, 0), pack("4I5Q2I", 2, 2**32 - 1, 40, 2, 2**63, 3, 2, 1, 2**63 + 1, 0, 0)
+    writer.page(TREE, 2, 0, 4096, root + call + bytes(64) + pack("4I5Q2I", 3, 1, 40, 3, 1, 2, 3, 4, 5, 6, 0))
+    writer.page(TREE, 2, 1, 8192, pack("4I5Q2I", 5, 1, 40, 2, 1, 2, 3, 4, 0x0102030405060708, 7, 0))
     writer.page(SAMPLES, 2, 1, 4096, pack("IIIHH", 4, 5, 6, 7, 0xFF32))
     writer.page(SAMPLES, 2, 0, 4096, pack("IIIHH", 0xFFFFFFFF, 3, 0, 0, 0) + pack("IIIHH", 0xFFFFFFFE, 9, 8, 65535, 1) +
                 pack("IIIHH", 1, 0x01020304, 0x05060708, 0x090A, 0x0B0C))

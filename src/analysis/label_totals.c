@@ -369,6 +369,8 @@ static int on_fold(void *ctx, const struct profile_fold *fold)
     slot->events++;
     slot->count += fold->count;
     slot->folded += fold->count;
+    slot->open += fold->open;
+    state->labels.open += fold->open;
     slot->self_ns += fold->self_ns;
     slot->active_ns += fold->total_ns;
     slot->time_ns += fold->total_ns;

@@ -220,7 +220,9 @@ static int chain_pop(struct interval_nest *nest, struct nest_chain *chain, int64
     struct nest_item *parent = top_of(chain);
     if (parent) {
         parent->children += item.weight;
-        parent->children_ns = add_capped(parent->children_ns, taken_from_parent(&item, active_ns));
+        if (!item.is_in_call)
+            parent->children_ns =
+                add_capped(parent->children_ns, taken_from_parent(&item, active_ns));
     }
     int rc = is_start_order(nest)
                  ? LAM_OK
@@ -293,8 +295,8 @@ static int step_into(struct interval_nest *nest, struct nest_chain *chain, struc
     const struct nest_item *top = chain ? top_of(chain) : NULL;
     if (!nest->sink->wants.paths)
         return LAM_OK;
-    return interval_paths_step(nest->paths, nest->sink, top ? top->path : 0, item->label,
-                               &item->path);
+    uint32_t around = item->is_in_call ? item->call_path : top ? top->path : 0;
+    return interval_paths_step(nest->paths, nest->sink, around, item->label, &item->path);
 }
 
 /* The innermost interval's path is known from here on, also where the sink wants no more than those of folds. */
@@ -306,8 +308,8 @@ static int make_path(struct interval_nest *nest, struct nest_chain *chain)
     int rc = LAM_OK;
     for (size_t i = known; rc >= 0 && i < chain->items.count; i++) {
         struct nest_item *item = &chain->items.items[i];
-        rc = interval_paths_step(nest->paths, nest->sink, i ? item[-1].path : 0, item->label,
-                                 &item->path);
+        uint32_t around = item->is_in_call ? item->call_path : i ? item[-1].path : 0;
+        rc = interval_paths_step(nest->paths, nest->sink, around, item->label, &item->path);
     }
     return rc;
 }
@@ -346,6 +348,8 @@ static int tell_folds(struct interval_nest *nest, struct nest_chain *chain)
         uint32_t path;
         parent->children = add_capped(parent->children, fold.count);
         parent->children_ns = add_capped(parent->children_ns, fold.self_ns);
+        if (!fold.count)
+            continue;
         if (has_ancestor(chain, fold.label))
             fold.total_ns = 0; /* of outermost calls only */
         rc = interval_paths_step(nest->paths, nest->sink, parent->path, fold.label, &path);
@@ -436,13 +440,8 @@ static int tell_detached(struct interval_nest *nest, struct nest_item *item)
     return tell_alone(nest, NULL, item);
 }
 
-int interval_nest_add(struct interval_nest *nest, const struct profile_interval *in)
-{
-    return interval_nest_add_folded(nest, in, NULL, 0);
-}
-
-int interval_nest_add_folded(struct interval_nest *nest, const struct profile_interval *in,
-                             const struct profile_fold *folds, size_t fold_count)
+static int add(struct interval_nest *nest, const struct profile_interval *in,
+               const struct profile_fold *folds, size_t fold_count, const uint32_t *call_path)
 {
     struct nest_item item = {
         .start_ns = in->start_ns,
@@ -458,6 +457,8 @@ int interval_nest_add_folded(struct interval_nest *nest, const struct profile_in
                  (PROFILE_INTERVAL_OPEN | PROFILE_INTERVAL_DETACHED | PROFILE_INTERVAL_BACKWARD),
         .thread = in->thread,
         .end_thread = in->end_thread,
+        .call_path = call_path ? *call_path : 0,
+        .is_in_call = call_path != NULL,
     };
     if (item.end_ns < item.start_ns)
         item.flags |= PROFILE_INTERVAL_BACKWARD;
@@ -488,6 +489,23 @@ int interval_nest_add_folded(struct interval_nest *nest, const struct profile_in
     rc = is_detached ? tell_detached(nest, &item) : place_empty(nest, &item);
     free_args(nest, item.args);
     return rc;
+}
+
+int interval_nest_add(struct interval_nest *nest, const struct profile_interval *in)
+{
+    return add(nest, in, NULL, 0, NULL);
+}
+
+int interval_nest_add_folded(struct interval_nest *nest, const struct profile_interval *in,
+                             const struct profile_fold *folds, size_t fold_count)
+{
+    return add(nest, in, folds, fold_count, NULL);
+}
+
+int interval_nest_add_in_call(struct interval_nest *nest, const struct profile_interval *in,
+                              const struct profile_fold *folds, size_t fold_count, uint32_t call_path)
+{
+    return add(nest, in, folds, fold_count, &call_path);
 }
 
 int interval_nest_instant(struct interval_nest *nest, const struct profile_instant *in)

@@ -56,7 +56,9 @@ struct nest_item {
     size_t fold_count;
     uint32_t label, path, weight, flags;
     uint32_t thread, end_thread;
-    uint64_t args_id;  /* as given */
+    uint64_t args_id; /* as given */
+    uint32_t call_path;
+    bool is_in_call;   /* of call_path */
     uint32_t args;     /* index + 1 in the nest's args; 0: none */
     uint32_t sequence; /* among those with the same start */
 };
@@ -117,6 +119,12 @@ int interval_nest_add(struct interval_nest *nest, const struct profile_interval 
  * theirs. folds must live until an interval with a later start was added, or the lane is finished; of each, process, track and path are filled in here. */
 int interval_nest_add_folded(struct interval_nest *nest, const struct profile_interval *in,
                              const struct profile_fold *folds, size_t fold_count);
+
+/* The same, inside of a call that was not stored but has that path: the call is without its time, and so is what is around
+ * the call, already. A fold with the count 0 is time of such calls. */
+int interval_nest_add_in_call(struct interval_nest *nest, const struct profile_interval *in,
+                              const struct profile_fold *folds, size_t fold_count,
+                              uint32_t call_path);
 
 /* An instant, an integer: pushed at its place. */
 int interval_nest_instant(struct interval_nest *nest, const struct profile_instant *in);

@@ -141,6 +141,16 @@ static int take_line(struct process_events *events, struct map *lines, uint32_t 
     return LAM_OK;
 }
 
+/* When a thread ended, or else the last that is known of its process. What other threads count cannot be compared. */
+static uint64_t last_of_thread(const struct process_events *events, uint32_t thread,
+                               const struct event_thread *info)
+{
+    if (info && (events->file->header.measure != STREAM_MEASURE_TICKS || !info->has_lane))
+        return info->last;
+    uint64_t end = map_get_or(&events->names.thread_ends, thread, events->last);
+    return info && info->last > end ? info->last : end;
+}
+
 static int line_of_thread(struct process_events *events, uint32_t thread, struct event_line **out)
 {
     bool added;
@@ -151,7 +161,7 @@ static int line_of_thread(struct process_events *events, uint32_t thread, struct
     const struct event_thread *info = at == UINT64_MAX ? NULL : &events->index.threads.items[at];
     (*out)->thread = (uint32_t)map_get_or(&events->thread_ids, thread, 0);
     (*out)->segments_left = info ? info->segments : 1;
-    (*out)->last = info ? info->last : events->index.last;
+    (*out)->last = last_of_thread(events, thread, info);
     interval_nest_begin(&(*out)->nest, events->sink, events->paths, events->process, 0);
     return LAM_OK;
 }
@@ -165,7 +175,7 @@ static int line_of_track(struct process_events *events, uint32_t track, struct e
     uint32_t id;
     rc = process_events_track(events, track, &id);
     (*out)->thread = 0;
-    (*out)->last = events->index.last;
+    (*out)->last = events->last;
     interval_nest_begin(&(*out)->nest, events->sink, events->paths, events->process, id);
     return rc;
 }
@@ -219,13 +229,18 @@ static int make_fold(struct process_events *events, const struct event_fold *fro
     return process_events_label(events, from->kind, from->id, &out->label);
 }
 
+static bool is_fold(const struct event_mark *mark)
+{
+    return mark->code == STREAM_SLOT_FOLD || mark->code == STREAM_SLOT_CALLS;
+}
+
 /* The folds among an interval's marks; they stay in the line's arena until nothing is pending there. */
 static int find_folds(struct process_events *events, struct event_line *line,
                       const struct event *event, const struct profile_fold **out, size_t *count)
 {
     size_t folds = 0;
     for (size_t i = 0; i < event->marks.count; i++)
-        folds += event->marks.items[i].code == STREAM_SLOT_FOLD;
+        folds += is_fold(&event->marks.items[i]);
     *count = 0;
     *out = NULL;
     if (!folds)
@@ -238,8 +253,13 @@ static int find_folds(struct process_events *events, struct event_line *line,
     *out = made;
     for (size_t i = 0; i < event->marks.count; i++) {
         const struct event_mark *mark = &event->marks.items[i];
-        if (mark->code != STREAM_SLOT_FOLD)
+        if (!is_fold(mark))
             continue;
+        if (mark->code == STREAM_SLOT_CALLS) { /* in the tree, which tells of them */
+            made[(*count)++] =
+                (struct profile_fold){.self_ns = span_ns(events, event->start, mark->self)};
+            continue;
+        }
         int rc = make_fold(events, &events->index.folds.items[mark->fold], &made[(*count)++]);
         if (rc < 0)
             return rc;
@@ -288,8 +308,15 @@ static int on_interval(struct process_events *events, struct event_line *line,
     int rc = process_events_label(events, event->kind, event->id, &in.label);
     if (rc >= 0 && event->marks.count)
         rc = find_folds(events, line, event, &folds, &fold_count);
+    uint32_t call_path = 0;
+    int is_in_call = rc < 0 || !event->node
+                         ? 0
+                         : process_trees_path(events, event->node_lane, event->node, &call_path);
+    if (rc >= 0 && is_in_call < 0)
+        rc = is_in_call;
     if (rc >= 0)
-        rc = interval_nest_add_folded(&line->nest, &in, folds, fold_count);
+        rc = is_in_call ? interval_nest_add_in_call(&line->nest, &in, folds, fold_count, call_path)
+                        : interval_nest_add_folded(&line->nest, &in, folds, fold_count);
     if (rc < 0 || !events->is_merged || !line->nest.pending.count)
         return rc;
     return array_push(&events->unsettled, line);
@@ -583,7 +610,10 @@ int process_events_open(struct process_events *events, const struct stream_file 
         event_index_free(&events->index);
         rc = event_index_build(&events->index, file, &events->names, true, &again);
     }
-    return rc < 0 ? rc : process_events_tree_threads(events);
+    events->last = events->index.last;
+    if (file->header.measure == STREAM_MEASURE_TICKS && events->names.last_ticks > events->last)
+        events->last = events->names.last_ticks;
+    return rc < 0 ? rc : process_trees_open(events, faults);
 }
 
 int process_events_thread(struct process_events *events, uint32_t thread, uint32_t id)
@@ -591,7 +621,7 @@ int process_events_thread(struct process_events *events, uint32_t thread, uint32
     return map_put(&events->thread_ids, thread, id);
 }
 
-int process_events_push(struct process_events *events, struct stream_faults *faults)
+int process_events_push(struct process_events *events)
 {
     int rc = push_tracks(events);
     bool is_merged = events->is_merged =
@@ -607,11 +637,12 @@ int process_events_push(struct process_events *events, struct stream_faults *fau
         rc = end_lines(events, &events->thread_lines);
     if (rc >= 0)
         rc = end_lines(events, &events->track_lines);
-    return rc < 0 ? rc : process_events_push_trees(events, faults);
+    return rc < 0 ? rc : process_trees_push(events);
 }
 
 void process_events_close(struct process_events *events)
 {
+    process_trees_close(events);
     for (size_t i = 0; i < events->lines.count; i++) {
         interval_nest_free(&events->lines.items[i]->nest);
         arena_free(&events->lines.items[i]->folds);

@@ -11,6 +11,7 @@
 #include "profile/sink.h"
 #include "reader/event_read.h"
 #include "reader/tick_clock.h"
+#include "reader/tree_nodes.h"
 
 enum { EVENT_LABEL_CACHE = 4096 };
 
@@ -25,6 +26,15 @@ struct event_line { /* a thread, or a track, while its events are read */
     uint32_t segments_left;
     uint64_t last; /* time */
     struct arena folds;
+};
+
+struct tree_node;
+
+struct process_tree { /* of a lane */
+    uint32_t lane;
+    struct tree_nodes nodes;
+    struct tree_node *info; /* by number */
+    bool is_named;          /* labels and paths are known */
 };
 
 struct process_events {
@@ -57,6 +67,8 @@ struct process_events {
     LAM_ARRAY(struct event_line *)
     unsettled; /* what they were told last waits for others with its start */
     bool uses_stints, is_merged;
+    LAM_ARRAY(struct process_tree) trees;
+    uint64_t last; /* the latest time known of the process, in the file's measure */
 };
 
 /* Reads what must be known before threads are pushed. The file must stay open until close. LAM_OK or LAM_E_NOMEM. */
@@ -67,15 +79,19 @@ int process_events_open(struct process_events *events, const struct stream_file 
 int process_events_thread(struct process_events *events, uint32_t thread, uint32_t id);
 
 /* Pushes all. LAM_OK, LAM_E_NOMEM or the sink's code. */
-int process_events_push(struct process_events *events, struct stream_faults *faults);
+int process_events_push(struct process_events *events);
 
 void process_events_close(struct process_events *events);
 
-/* Calling-context trees as folds; part of the push. */
-int process_events_push_trees(struct process_events *events, struct stream_faults *faults);
+/* ---- process_trees.c ---- */
 
-/* Adds the threads that have trees to those of the index; part of the opening. */
-int process_events_tree_threads(struct process_events *events);
+/* Reads the trees: their threads join those of the index, and intervals that are open learn what calls in them took. */
+int process_trees_open(struct process_events *events, struct stream_faults *faults);
+/* As folds; part of the push. */
+int process_trees_push(struct process_events *events);
+/* The path of a lane's node. 1; 0: there is no such node; or a code. */
+int process_trees_path(struct process_events *events, uint32_t lane, uint32_t number, uint32_t *path);
+void process_trees_close(struct process_events *events);
 
 /* For the trees: a label's id, a track's id (told when it is new), and a time. */
 int process_events_label(struct process_events *events, uint32_t kind, uint32_t id, uint32_t *out);

@@ -614,7 +614,7 @@ static int push_events(struct process_threads *threads, size_t at)
         rc = process_events_thread(events, thread->thread, info->id);
     }
     if (rc >= 0)
-        rc = process_events_push(events, threads->faults);
+        rc = process_events_push(events);
     threads->tracks += events->tracks;
     nest_totals_add(&threads->totals, &events->totals);
     for (unsigned i = 0; i < STREAM_COUNT_KINDS; i++)

@@ -444,16 +444,20 @@ static void trees_are_folds(void **state)
 {
     (void)state;
     struct event_make em = begin();
-    struct stream_tree_node root = {1, 1, 0, STREAM_NODE_ROOT, 0, AT(5), 0, 0};
+    struct stream_tree_node root = {1, 1, 0, STREAM_NODE_ROOT, 0, AT(5), 0, 0, 0, 0, 0};
     event_make_node(&em, 1, root);
-    event_make_node(&em, 1,
-                    (struct stream_tree_node){2, S_A, KIND_CALL, STREAM_NODE_CALL, 3, 200, 100, 0});
-    event_make_node(&em, 1,
-                    (struct stream_tree_node){3, S_B, KIND_CALL, STREAM_NODE_CALL, 5, 80, 60, 0});
-    event_make_node(&em, 1,
-                    (struct stream_tree_node){4, S_A, KIND_CALL, STREAM_NODE_CALL, 1, 20, 20, 0});
-    event_make_node(&em, 1,
-                    (struct stream_tree_node){2, S_B, KIND_CALL, STREAM_NODE_CALL, 1, 40, 40, 0});
+    event_make_node(
+        &em, 1,
+        (struct stream_tree_node){2, S_A, KIND_CALL, STREAM_NODE_CALL, 3, 200, 100, 0, 0, 0, 0});
+    event_make_node(
+        &em, 1,
+        (struct stream_tree_node){3, S_B, KIND_CALL, STREAM_NODE_CALL, 5, 80, 60, 0, 0, 0, 0});
+    event_make_node(
+        &em, 1,
+        (struct stream_tree_node){4, S_A, KIND_CALL, STREAM_NODE_CALL, 1, 20, 20, 0, 0, 0, 0});
+    event_make_node(
+        &em, 1,
+        (struct stream_tree_node){2, S_B, KIND_CALL, STREAM_NODE_CALL, 1, 40, 40, 0, 0, 0, 0});
     expect(&em, (struct profile_wants){.paths = true},
            "session events 1 measure 0\n"
            "thread 1 tid 0 \n"

@@ -318,6 +318,8 @@ static int put_tree_nodes(struct raw *raw, struct stream_faults *faults)
             put_u64(raw, "total", node->total);
             put_u64(raw, "self", node->self);
             put_u64(raw, "untold", node->untold);
+            put_u64(raw, "when", node->when);
+            put_u64(raw, "open_in_lane", node->lane);
             rc = end(raw);
         }
     }

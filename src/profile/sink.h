@@ -215,7 +215,9 @@ struct profile_path {
 };
 
 enum profile_interval_flag {
-    PROFILE_INTERVAL_OPEN = 1, /* it never ended: end_ns is the last time known of its thread */
+    PROFILE_INTERVAL_OPEN =
+        1, /* it never ended: end_ns is the last time known of its thread, or, where the thread is not
+                                  known to have ended, of its process */
     PROFILE_INTERVAL_DETACHED =
         2, /* it belongs to no thread's nesting: not in its parent's children, self is active */
     PROFILE_INTERVAL_OVERLAPS =
@@ -272,6 +274,7 @@ struct profile_fold {
     uint32_t path; /* 0 unless the sink wants paths, or those of folds */
     int64_t at_ns;
     uint64_t count;
+    uint64_t open; /* of them, calls that have not ended: their time is up to the last one known */
     uint64_t total_ns; /* of outermost calls */
     uint64_t self_ns;
 };

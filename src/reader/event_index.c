@@ -159,6 +159,25 @@ static int on_end(struct build *build, const struct event_page *page, uint32_t a
     return on_mark(build, slot, time, stream_slot_id(slot), 0, &measured);
 }
 
+/* What calls of the tree took inside of an interval. */
+static int on_calls(struct build *build, const struct event_page *page, uint32_t at,
+                    const struct stream_slot *slot, uint64_t time)
+{
+    struct event_mark measured = {.self = UINT64_MAX, .active = UINT64_MAX};
+    uint32_t behind = event_slots_behind(page, at + 1);
+    for (uint32_t i = 0; i < behind; i++) {
+        struct stream_slot more = event_slot_load(&page->slots[at + 1 + i]);
+        if (stream_slot_code(&more) == STREAM_SLOT_TOTAL)
+            measured.self = more.rest;
+    }
+    if (measured.self == UINT64_MAX) {
+        stream_faults_add(&build->pages.faults, STREAM_DAMAGE_RECORDS,
+                          event_slot_offset(page->ref, at), 1);
+        return LAM_OK;
+    }
+    return on_mark(build, slot, time, stream_slot_id(slot), 0, &measured);
+}
+
 bool event_fold_decode(const struct event_page *page, uint32_t slot, uint64_t time, uint32_t thread,
                        struct event_fold *fold, uint32_t *lane)
 {
@@ -244,6 +263,8 @@ static int on_slot(struct build *build, const struct event_page *page, uint32_t 
         return build->track == stream_slot_id(slot) ? track_is(build, 0, time) : LAM_OK;
     case STREAM_SLOT_FOLD:
         return on_fold(build, page, at, slot, time);
+    case STREAM_SLOT_CALLS:
+        return on_calls(build, page, at, slot, time);
     default:
         return code >= STREAM_SLOT_KIND_MIN ? on_event(build, page, at, time, code) : LAM_OK;
     }
@@ -299,6 +320,8 @@ static int read_lane(struct build *build, size_t *page)
         if (rc > 0)
             rc = read_page(build, &view);
     }
+    if (build->owner)
+        build->owner->has_lane = true;
     if (rc >= 0 && build->owner)
         rc = track_is(build, 0, build->owner->last);
     *page = build->lane->pages.end;
@@ -356,12 +379,10 @@ static void add_up_stints(struct event_index *index)
     }
 }
 
-static void put_in_order(struct event_index *index)
+void event_index_sort_marks(struct event_index *index)
 {
     array_sort(&index->marks, compare_marks);
-    array_sort(&index->later, event_later_compare);
-    add_up_stints(index);
-    size_t mark = 0, later = 0;
+    size_t mark = 0;
     array_each(&index->lanes, lane)
     {
         while (mark < index->marks.count && index->marks.items[mark].lane < lane->lane)
@@ -370,6 +391,17 @@ static void put_in_order(struct event_index *index)
         while (mark < index->marks.count && index->marks.items[mark].lane == lane->lane)
             mark++;
         lane->end_mark = mark;
+    }
+}
+
+static void put_in_order(struct event_index *index)
+{
+    array_sort(&index->later, event_later_compare);
+    add_up_stints(index);
+    event_index_sort_marks(index);
+    size_t later = 0;
+    array_each(&index->lanes, lane)
+    {
         lane->first_later = later;
         while (later < index->later.count && index->later.items[later].lane == lane->lane)
             later++;

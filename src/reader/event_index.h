@@ -14,9 +14,9 @@ struct event_mark { /* something about an interval, stored elsewhere */
     uint64_t time;
     uint32_t lane;
     uint32_t thread; /* that stored it */
-    uint32_t code;   /* END, PAUSE, RESUME, FOLD */
+    uint32_t code;   /* END, PAUSE, RESUME, FOLD, CALLS */
     uint32_t fold;   /* index */
-    uint64_t self;   /* END: the interval's as it was measured; UINT64_MAX: not told */
+    uint64_t self; /* END: the interval's as it was measured; UINT64_MAX: not told. CALLS: theirs */
     uint64_t active; /* the same */
 };
 
@@ -39,6 +39,7 @@ struct event_thread {
     uint32_t thread, tid;
     uint32_t segments; /* stretches in lanes */
     uint64_t last;     /* the latest time */
+    bool has_lane;     /* no other thread came after it: it may live on */
 };
 
 struct event_stint { /* a track runs on a thread */
@@ -73,6 +74,8 @@ struct event_index {
 int event_index_build(struct event_index *index, const struct stream_file *file,
                       const struct event_names *names, bool wants_stints,
                       struct stream_faults *faults);
+/* After marks were added to it. */
+void event_index_sort_marks(struct event_index *index);
 void event_index_free(struct event_index *index);
 
 /* The marks of one slot, in the order of time. */

@@ -202,9 +202,29 @@ static int on_map(struct load *load, const struct stream_record_view *rec)
     return 1;
 }
 
+static int on_time(struct load *load, uint64_t ticks)
+{
+    if (ticks > load->names->last_ticks)
+        load->names->last_ticks = ticks;
+    return 1;
+}
+
+static int on_thread_end(struct load *load, const struct stream_record_view *rec)
+{
+    uint64_t ticks = rec->body.thread_end.ticks;
+    int rc = map_put(&load->names->thread_ends, rec->aux, ticks);
+    return rc < 0 ? rc : on_time(load, ticks);
+}
+
 static int on_record(struct load *load, const struct stream_record_view *rec)
 {
     switch (rec->type) {
+    case STREAM_REC_TIME:
+        return on_time(load, rec->body.time.ticks);
+    case STREAM_REC_THREAD_END:
+        return on_thread_end(load, rec);
+    case STREAM_REC_PROCESS_END:
+        return on_time(load, rec->body.process_end.ticks);
     case STREAM_REC_STRING:
         return on_string(load, rec);
     case STREAM_REC_COMPOSED:
@@ -256,6 +276,7 @@ void event_names_free(struct event_names *names)
     array_free(&names->tracks);
     array_free(&names->names);
     map_free(&names->by_id);
+    map_free(&names->thread_ends);
     arena_free(&names->arena);
     array_free(&names->stack);
     *names = (struct event_names){0};

@@ -44,6 +44,8 @@ struct event_names {
     struct map more_by_number;
     LAM_ARRAY(struct event_counter) counters; /* by number */
     LAM_ARRAY(struct event_track) tracks;     /* as they come */
+    struct map thread_ends;                   /* thread → ticks */
+    uint64_t last_ticks;                      /* the latest time that a record tells */
     LAM_ARRAY(struct event_name) names;
     struct map by_id; /* space << 32 | id → index in names */
     struct arena arena;

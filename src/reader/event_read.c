@@ -53,6 +53,10 @@ static void add_more(struct event *event, const struct event_page *page, uint32_
             event->active = more.rest;
             event->own_track = stream_slot_id(&more);
             break;
+        case STREAM_SLOT_NODE:
+            event->node = stream_slot_id(&more);
+            event->node_lane = more.rest > UINT32_MAX ? 0 : (uint32_t)more.rest;
+            break;
         default:
             break;
         }

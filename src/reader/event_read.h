@@ -26,9 +26,10 @@ struct event {
     bool is_open;        /* it has no end: end is its start */
     uint32_t end_thread;
     bool has_self, has_active;
-    uint64_t self, active; /* as the recorder measured them */
-    uint32_t own_track;    /* as it says itself; 0: it says nothing */
-    uint64_t value;        /* of an integer */
+    uint64_t self, active;    /* as the recorder measured them */
+    uint32_t node, node_lane; /* of the call in a tree that it is in; 0: none */
+    uint32_t own_track;       /* as it says itself; 0: it says nothing */
+    uint64_t value;           /* of an integer */
     const struct event_fold *fold;
     struct event_marks marks;       /* pauses and folds among them; live as long as the index */
     const struct stream_slot *more; /* arguments, counters, …; until the next event */

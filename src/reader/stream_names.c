@@ -241,6 +241,7 @@ static const char *const slot_codes[] = {
     [STREAM_SLOT_TRACK_SWITCH] = "track_switch",
     [STREAM_SLOT_TRACK_END] = "track_end",
     [STREAM_SLOT_FOLD] = "fold",
+    [STREAM_SLOT_CALLS] = "calls",
     [STREAM_SLOT_KIND] = "kind",
     [STREAM_SLOT_ARG] = "arg",
     [STREAM_SLOT_TEXT] = "text",
@@ -250,6 +251,7 @@ static const char *const slot_codes[] = {
     [STREAM_SLOT_COUNT] = "count",
     [STREAM_SLOT_TOTAL] = "total",
     [STREAM_SLOT_ACTIVE] = "active",
+    [STREAM_SLOT_NODE] = "node",
 };
 
 const char *stream_slot_code_name(uint32_t code)

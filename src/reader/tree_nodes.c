@@ -8,9 +8,9 @@
 
 static void swap_node(struct stream_tree_node *node)
 {
-    uint32_t *words[] = {&node->parent_plus_1, &node->id, &node->kind, &node->type};
-    uint64_t *figures[] = {&node->count, &node->total, &node->self, &node->untold};
-    for (unsigned i = 0; i < 4; i++) {
+    uint32_t *words[] = {&node->parent_plus_1, &node->id, &node->kind, &node->type, &node->lane};
+    uint64_t *figures[] = {&node->count, &node->total, &node->self, &node->untold, &node->when};
+    for (unsigned i = 0; i < 5; i++) {
         *words[i] = __builtin_bswap32(*words[i]);
         *figures[i] = __builtin_bswap64(*figures[i]);
     }
@@ -42,8 +42,9 @@ static void leave_out_damaged(struct tree_nodes *nodes, uint64_t offset, struct 
             continue;
         size_t parent = node->parent_plus_1 - 1;
         bool is_root = node->type == STREAM_NODE_ROOT;
+        bool is_known = node->type == STREAM_NODE_CALL || node->type == STREAM_NODE_INTERVAL;
         bool is_fine = is_root ? parent == 0
-                               : node->type == STREAM_NODE_CALL && parent > 0 && parent <= i &&
+                               : is_known && parent > 0 && parent <= i &&
                                      nodes->items[parent - 1].parent_plus_1;
         if (is_fine)
             continue;

@@ -26,7 +26,7 @@ static int grow_pool(struct calls *calls)
     return 0;
 }
 
-static void write_one(struct lane *lane, const struct calls *calls, const struct frame *frame,
+static void write_one(struct lane *lane, const struct calls *calls, struct frame *frame,
                       const struct fold *fold)
 {
     uint32_t before = lane_enter(lane);
@@ -34,6 +34,7 @@ static void write_one(struct lane *lane, const struct calls *calls, const struct
         slot_reserve(lane, FOLD_SLOTS * (uint32_t)sizeof(struct stream_slot), UINT64_MAX);
     if (place.slot) {
         int is_bottom = frame == calls->frames;
+        frame->is_kept = 1;
         uint32_t kind = lane->rec->call_kind;
         slot_more(place.slot + 1, kind, STREAM_SLOT_KIND, 0, is_bottom ? 0 : ref_lane(frame->ref));
         slot_more(place.slot + 2, 0, STREAM_SLOT_COUNT, 0, fold->count);

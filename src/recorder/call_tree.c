@@ -1,6 +1,6 @@
-/* call_tree.c: the calling-context tree. Its nodes lie in TREE pages of the stream and are updated in place, so that a kill
- * loses nothing of them; an index in memory finds a node by its parent and label. Pages stay mapped as long as the process:
- * frames point into them. All trees of a recorder together are bounded. */
+/* call_tree.c: the calling-context tree. Its nodes lie in TREE pages of the stream and are updated in place, and tell when a call
+ * began that is open, so that a kill loses nothing of them; an index in memory finds a node by its parent and label. Pages stay
+ * mapped as long as the process: frames point into them. All trees of a recorder together are bounded. */
 #include "recorder/calls.h"
 
 #include <sys/mman.h>
@@ -28,6 +28,14 @@ static uint32_t hash(uint64_t key, uint32_t kind)
 {
     uint64_t mixed = (key ^ kind) * 0x9e3779b97f4a7c15ull;
     return (uint32_t)(mixed >> 32 ^ mixed >> 17);
+}
+
+/* Of a root 0; a call and an interval may have the same name. */
+static uint32_t index_kind(const struct stream_tree_node *node)
+{
+    if (node->type == STREAM_NODE_ROOT)
+        return 0;
+    return node->type == STREAM_NODE_INTERVAL ? node->kind | 1u << 31 : node->kind;
 }
 
 static struct index_entry *find(const struct call_tree *tree, uint64_t key, uint32_t kind)
@@ -100,7 +108,7 @@ static struct index_entry *new_node(struct lane *lane, struct call_tree *tree,
     if (tree->count * 2 > tree->mask) {
         if (grow_index(tree) < 0)
             return NULL;
-        entry = find(tree, key, fields->type == STREAM_NODE_ROOT ? 0 : fields->kind);
+        entry = find(tree, key, index_kind(fields));
     }
     struct stream_tree_node *node = &tree->nodes[tree->used++];
     node->id = fields->id;
@@ -110,8 +118,7 @@ static struct index_entry *new_node(struct lane *lane, struct call_tree *tree,
     /* release: the node counts from here on. */
     __atomic_store_n(&node->parent_plus_1, fields->parent_plus_1, __ATOMIC_RELEASE);
     tree->count++;
-    *entry = (struct index_entry){key, fields->type == STREAM_NODE_ROOT ? 0 : fields->kind,
-                                  ++tree->next_id, node};
+    *entry = (struct index_entry){key, index_kind(fields), ++tree->next_id, node};
     return entry;
 }
 
@@ -131,20 +138,49 @@ static struct call_tree *tree_of(struct lane *lane)
     return lane->tree = tree;
 }
 
-static uint32_t root_of(struct lane *lane, struct call_tree *tree, uint32_t track)
+static struct index_entry *root_of(struct lane *lane, struct call_tree *tree,
+                                   const struct calls *calls)
 {
-    uint64_t key = (uint64_t)lane->thread << 32 | track;
+    uint64_t key = (uint64_t)lane->thread << 32 | calls->track;
     struct index_entry *entry = find(tree, key, 0);
     if (entry->node)
-        return entry->node_id;
+        return entry;
     struct stream_tree_node fields = {.parent_plus_1 = 1,
                                       .id = lane->thread,
-                                      .kind = track,
+                                      .kind = calls->track,
                                       .type = STREAM_NODE_ROOT,
                                       .total = clock_ticks(lane->rec->stream.use_counter)};
-    entry = new_node(lane, tree, entry, key, &fields);
-    return entry ? entry->node_id : 0;
+    return new_node(lane, tree, entry, key, &fields);
 }
+
+/* ---- what is open: so that a kill loses nothing of it ---- */
+
+static void set_when(struct stream_tree_node *node, uint64_t time, int is_open)
+{
+    /* relaxed, as all figures: one thread writes, a reader of the live file sees each whole. */
+    __atomic_store_n(&node->when, time << 1 | (uint64_t)is_open, __ATOMIC_RELAXED);
+}
+
+static void add(uint64_t *figure, uint64_t amount)
+{
+    __atomic_store_n(figure, *figure + amount, __ATOMIC_RELAXED);
+}
+
+void tree_pause(struct calls *calls, uint64_t now)
+{
+    if (calls->root_node)
+        __atomic_store_n(&calls->root_node->count, now, __ATOMIC_RELAXED);
+}
+
+void tree_resume(struct calls *calls)
+{
+    if (!calls->root_node)
+        return;
+    __atomic_store_n(&calls->root_node->self, calls->away, __ATOMIC_RELAXED);
+    __atomic_store_n(&calls->root_node->count, 0, __ATOMIC_RELAXED);
+}
+
+/* ---- nodes of frames ---- */
 
 static void set_node(struct lane *lane, struct call_tree *tree, struct frame *frame, uint32_t parent)
 {
@@ -153,28 +189,61 @@ static void set_node(struct lane *lane, struct call_tree *tree, struct frame *fr
     if (!parent)
         return;
     uint64_t key = (uint64_t)parent << 32 | frame->label;
-    uint32_t kind = lane->rec->call_kind;
-    struct index_entry *entry = find(tree, key, kind);
-    if (!entry->node) {
-        struct stream_tree_node fields = {
-            .parent_plus_1 = parent + 1, .id = frame->label, .kind = kind, .type = STREAM_NODE_CALL};
+    /* What is no call of the tree has an event. */
+    int has_event = frame->mode != LAM_CALLS_TREE;
+    struct stream_tree_node fields = {.parent_plus_1 = parent + 1,
+                                      .id = frame->label,
+                                      .kind = frame->mode == FRAME_SCOPE ? frame->weight
+                                                                         : lane->rec->call_kind,
+                                      .type = has_event ? STREAM_NODE_INTERVAL : STREAM_NODE_CALL};
+    struct index_entry *entry = find(tree, key, index_kind(&fields));
+    if (!entry->node)
         entry = new_node(lane, tree, entry, key, &fields);
+    if (!entry)
+        return;
+    frame->node = entry->node;
+    frame->node_id = entry->node_id;
+    if (has_event) {
+        frame->node->lane = ref_lane(frame->ref);
+        __atomic_store_n(&frame->node->count, frame->ref ? ref_on_disk(frame->ref) : 0,
+                         __ATOMIC_RELAXED);
     }
-    if (entry) {
-        frame->node = entry->node;
-        frame->node_id = entry->node_id;
+    if (!has_event || frame->mode == 0 || frame->is_timed)
+        set_when(frame->node, frame->start, 1);
+}
+
+/* The stack goes on in another lane's tree: what it has been open so far stays in this one. */
+static void settle_frames(struct calls *calls, const struct frame *top, uint64_t now)
+{
+    for (struct frame *frame = calls->frames + 1; frame < top; frame++) {
+        struct stream_tree_node *node = frame->node;
+        uint64_t duration = now > frame->start ? now - frame->start : 0;
+        if (!node || !(node->when & 1))
+            continue;
+        set_when(node, now, 0);
+        add(&node->total, duration);
+        if (frame->mode == LAM_CALLS_TREE)
+            add(&node->self, duration > frame->inner ? duration - frame->inner : 0);
+        frame->start = now;
+        frame->inner = 0;
     }
 }
 
 /* The stack's frames get their nodes in this lane's tree: at first, when the policy changed over, or when the track came from
  * another thread. */
-static int adopt(struct lane *lane, struct calls *calls, const struct frame *top)
+static int adopt(struct lane *lane, struct calls *calls, const struct frame *top, uint64_t now)
 {
     struct call_tree *tree = tree_of(lane);
     if (!tree)
         return -1;
+    if (calls->tree)
+        settle_frames(calls, top, now);
+    tree_pause(calls, now + calls->away);
+    const struct index_entry *root = root_of(lane, tree, calls);
     calls->tree = tree;
-    calls->root = root_of(lane, tree, calls->track);
+    calls->root = root ? root->node_id : 0;
+    calls->root_node = root ? root->node : NULL;
+    tree_resume(calls);
     uint32_t parent = calls->root;
     for (struct frame *frame = calls->frames + 1; frame < top; frame++) {
         set_node(lane, tree, frame, parent);
@@ -183,31 +252,56 @@ static int adopt(struct lane *lane, struct calls *calls, const struct frame *top
     return 0;
 }
 
+/* The node around a frame. Intervals, and calls that have events, get theirs when the first call inside of them needs one. */
+static uint32_t node_around(struct lane *lane, struct calls *calls, const struct frame *frame)
+{
+    struct frame *around = &calls->frames[frame - 1 - calls->frames], *first = around;
+    if (around == calls->frames)
+        return calls->root;
+    if (around->node || around->mode == LAM_CALLS_TREE)
+        return around->node_id;
+    while (first - 1 > calls->frames && !first[-1].node && first[-1].mode != LAM_CALLS_TREE)
+        first--;
+    for (; first <= around; first++)
+        set_node(lane, calls->tree, first,
+                 first - 1 == calls->frames ? calls->root : first[-1].node_id);
+    return around->node_id;
+}
+
 void tree_enter(struct lane *lane, struct calls *calls, struct frame *frame)
 {
     frame->node = NULL;
     frame->node_id = 0;
-    if ((!calls->tree || calls->tree != lane->tree) && adopt(lane, calls, frame) < 0)
+    if ((!calls->tree || calls->tree != lane->tree) && adopt(lane, calls, frame, frame->start) < 0)
         return;
-    uint32_t parent = frame - 1 == calls->frames ? calls->root : frame[-1].node_id;
-    set_node(lane, calls->tree, frame, parent);
+    set_node(lane, calls->tree, frame, node_around(lane, calls, frame));
 }
 
-void tree_leave(struct lane *lane, struct calls *calls, struct frame *frame, uint64_t duration)
+void tree_leave_scope(const struct frame *frame, uint64_t now)
+{
+    if (!(frame->node->when & 1))
+        return; /* one that is not timed */
+    set_when(frame->node, now, 0);
+    add(&frame->node->total, now > frame->start ? now - frame->start : 0);
+    add(&frame->node->self, frame->in_tree);
+}
+
+void tree_leave(struct lane *lane, struct calls *calls, struct frame *frame, uint64_t now)
 {
     struct frame *around = frame - 1;
     struct stream_tree_node *node = frame->node;
+    uint64_t duration = now > frame->start ? now - frame->start : 0;
     if (!node) {
         /* No room: its time stays in the nearest call that has a node. */
         lane_count(lane, STREAM_COUNT_UNTOLD_CALLS);
         if (around->node)
-            __atomic_store_n(&around->node->untold, around->node->untold + 1, __ATOMIC_RELAXED);
+            add(&around->node->untold, 1);
         return;
     }
-    /* relaxed: one thread writes, a reader of the live file sees each figure whole. */
-    __atomic_store_n(&node->count, node->count + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&node->total, node->total + duration, __ATOMIC_RELAXED);
-    __atomic_store_n(&node->self, node->self + (duration - frame->inner), __ATOMIC_RELAXED);
-    if (around != calls->frames)
-        around->inner += duration;
+    /* No longer open, and only then added: a kill in between leaves it out, rather than counting it twice. */
+    set_when(node, now, 0);
+    add(&node->count, 1);
+    add(&node->total, duration);
+    add(&node->self, duration > frame->inner ? duration - frame->inner : 0);
+    take_from_around(calls, around, duration);
 }

@@ -69,7 +69,7 @@ static void free_calls(struct lam_recorder *rec, struct calls *calls)
     signals_restore(signals);
 }
 
-static int grow_frames(struct calls *calls)
+int calls_grow(struct calls *calls)
 {
     if (calls->capacity >= CALLS_DEPTH_MAX)
         return -1;
@@ -122,7 +122,7 @@ static struct calls **make_place(struct lam_recorder *rec, uint32_t track)
     return sys_is_error(map) ? NULL : &((struct calls **)map)[track % TRACK_CHUNK];
 }
 
-static struct calls *calls_of(struct lane *lane)
+struct calls *calls_of(struct lane *lane)
 {
     if (__builtin_expect(lane->calls != NULL, 1))
         return lane->calls;
@@ -140,16 +140,6 @@ static struct calls *calls_of(struct lane *lane)
 }
 
 /* ---- what all policies share ---- */
-
-static inline uint64_t active(const struct calls *calls, uint64_t now)
-{
-    return now - calls->away;
-}
-
-static inline struct frame *top_of(struct calls *calls)
-{
-    return calls->depth < calls->capacity ? &calls->frames[calls->depth] : NULL;
-}
 
 /* Which policy a call that begins now is under: one bit, or 0. */
 static uint32_t mode_of(struct lane *lane, struct calls *calls)
@@ -212,11 +202,12 @@ static struct slot_place put_call(struct lane *lane, uint32_t kind, uint32_t lab
     return place;
 }
 
-static void enter_all(struct lane *lane, struct frame *frame)
+static void enter_all(struct lane *lane, const struct calls *calls, struct frame *frame)
 {
     struct slot_place place = put_call(lane, lane->rec->call_kind, frame->label, UINT64_MAX, 0, 0);
     frame->ref = place.ref;
     frame->began = place.time;
+    frame->start = calls_active(calls, place.time);
 }
 
 static struct lam_recorder *argument_of(struct lam_recorder *rec)
@@ -226,8 +217,15 @@ static struct lam_recorder *argument_of(struct lam_recorder *rec)
 
 static void leave_all(struct lane *lane, const struct frame *frame)
 {
-    if (frame->ref)
-        lam_end_event(argument_of(lane->rec), (struct lam_handle){frame->ref, frame->began});
+    struct lam_handle handle = {frame->ref, frame->began};
+    if (!frame->ref)
+        return;
+    if (!lane->rec->calls) {
+        lam_end_event(argument_of(lane->rec), handle);
+        return;
+    }
+    calls_tell_inside(lane, frame);
+    lane_end_event(lane, handle, lane_now(lane));
 }
 
 /* ---- one in N ---- */
@@ -253,7 +251,8 @@ static uint32_t pick(struct lane *lane, uint32_t label)
         if (sys_is_error(map))
             return 0;
         lane->picks = map;
-        if ((lane->rec->calls & ~(uint32_t)LAM_CALLS_AUTO) == LAM_CALLS_ONE_IN)
+        if ((lane->rec->calls & ~(uint32_t)LAM_CALLS_AUTO) == LAM_CALLS_ONE_IN &&
+            lane->rec->one_in > 1)
             lane->quick_picks = lane->picks;
     }
     struct pick *pick = &lane->picks[label % PICK_COUNTERS];
@@ -283,7 +282,7 @@ static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *f
     } else if (frame->is_timed) {
         frame->began = lane_now(lane);
     }
-    frame->start = active(calls, frame->began);
+    frame->start = calls_active(calls, frame->began);
 }
 
 /* ---- events that bring times measured here ---- */
@@ -340,7 +339,7 @@ static void leave_one_in(struct lane *lane, struct calls *calls, struct frame *f
     if (!frame->is_timed)
         return;
     uint64_t now = lane_now(lane);
-    uint64_t duration = active(calls, now) - frame->start;
+    uint64_t duration = calls_active(calls, now) - frame->start;
     if (frame[-1].is_picked)
         frame[-1].inner += duration;
     struct measured measured = {duration > frame->inner ? duration - frame->inner : 0, duration,
@@ -351,57 +350,94 @@ static void leave_one_in(struct lane *lane, struct calls *calls, struct frame *f
 
 /* ---- only long ones ---- */
 
-static uint32_t long_call_kind(struct lam_recorder *rec)
-{
-    return kind_flavor(rec, rec->call_kind, KIND_PAST);
-}
-
 void calls_write_open(struct lane *lane, struct calls *calls, struct frame *frame)
 {
-    uint32_t kind = long_call_kind(lane->rec);
     struct frame *at = frame;
-    while (at > calls->frames && !at->ref)
+    while (at > calls->frames && !(at->ref && at->mode & LAM_CALLS_THRESHOLD))
         at--;
-    for (at++; at <= frame; at++)
-        if (at > calls->frames && (at->mode & LAM_CALLS_THRESHOLD) && at->is_timed)
-            at->ref = put_call(lane, kind, at->label, at->began, 0, calls->track).ref;
+    for (at++; at <= frame; at++) {
+        if (at == calls->frames || !(at->mode & LAM_CALLS_THRESHOLD) || !at->is_picked || at->ref)
+            continue;
+        uint32_t is_weighted = at->weight > 1;
+        uint32_t kind = kind_flavor(lane->rec, lane->rec->call_kind,
+                                    is_weighted ? KIND_PAST_WEIGHTED : KIND_PAST);
+        at->ref = put_call(lane, kind, at->label, at->began, (int)is_weighted, calls->track).ref;
+    }
 }
 
-/* The frame around that is recorded or may yet be. */
-static struct frame *around(struct calls *calls, struct frame *frame)
+/* Can an event be stored now that may be taken back? Not where it would bring a switch of tracks with it that is left out, or
+ * where there was no room just now. */
+static int is_room_for_call(const struct lane *lane)
 {
-    for (frame--; frame > calls->frames && !frame->is_timed; frame--)
-        continue;
-    return frame;
+    uint64_t limit = LANE_LOAD(lane->limit);
+    if (LANE_LOAD(lane->next) + 4 * sizeof(struct stream_slot) <= limit)
+        return 1;
+    return !lane->retry_ticks && (limit || !LANE_LOAD(lane->page));
 }
 
+/* It has its event from the beginning, so that it is seen as open if nothing more is heard; a short one's is taken back. */
 static void enter_threshold(struct lane *lane, struct calls *calls, struct frame *frame)
 {
-    frame->is_picked = 1;
-    if (frame->mode & LAM_CALLS_ONE_IN) {
-        uint32_t weight = pick(lane, frame->label);
-        frame->is_picked = weight != 0;
-        frame->weight = weight;
-    } else {
-        frame->weight = 1;
-    }
-    frame->is_timed = frame->is_picked;
+    frame->weight = frame->mode & LAM_CALLS_ONE_IN ? pick(lane, frame->label) : 1;
+    frame->is_picked = frame->weight != 0;
+    frame->is_timed = frame->is_picked || frame[-1].is_picked;
     if (!frame->is_timed)
         return;
-    frame->began = lane_now(lane);
-    frame->start = active(calls, frame->began);
-    /* A call that is long already gets its event now, so that it is seen as open if this is the last that is heard. */
-    struct frame *outer = around(calls, frame);
+    struct slot_place place = {NULL, 0, 0, 0};
+    if (frame->is_picked && is_room_for_call(lane)) {
+        uint32_t kind = lane->rec->call_kind;
+        if (frame->weight > 1)
+            kind = kind_flavor(lane->rec, kind, KIND_WEIGHTED);
+        place = put_call(lane, kind, frame->label, UINT64_MAX, frame->weight > 1, calls->track);
+    }
+    frame->ref = place.ref;
+    frame->began = place.slot ? place.time : lane_now(lane);
+    frame->start = calls_active(calls, frame->began);
+    /* One that is long already and has none gets it now. */
+    struct frame *outer = calls_around(calls, frame);
     if (outer > calls->frames && !outer->ref && frame->start - outer->start >= lane->rec->threshold)
         calls_write_open(lane, calls, outer);
 }
 
+/* Empties the slots of a call's event and, if nothing was stored behind them, gives them back. 0: its page was left, or something
+ * refers to it: it stays. */
+static int take_back(struct lane *lane, const struct calls *calls, const struct frame *frame)
+{
+    int rc = 0;
+    uint32_t before = lane_enter(lane);
+    uint64_t page = LANE_LOAD(lane->page);
+    HANDLER_FENCE();
+    if (!frame->is_kept && (frame->ref ^ LANE_LOAD(lane->page_ref)) >> LANE_SLOT_BITS == 0) {
+        uint64_t at = page + ((frame->ref & ((1u << LANE_SLOT_BITS) - 1)) << 4);
+        struct stream_slot *slot = (struct stream_slot *)at; // NOLINT(performance-no-int-to-ptr)
+        uint32_t slots = 1 + (uint32_t)(stream_slot_code(slot) == STREAM_SLOT_KIND_ELSEWHERE) +
+                         (uint32_t)(frame->weight > 1) + (uint32_t)(calls->track != 0);
+        uint64_t end = at + slots * sizeof *slot;
+        for (uint32_t i = 0; i < slots; i++) {
+            LANE_STORE(slot[i].head, 0);
+            LANE_STORE(slot[i].rest, 0);
+        }
+        HANDLER_FENCE();
+        (void)exchange_locally(&lane->next, end, at);
+        rc = 1;
+    }
+    lane_leave(lane, before);
+    return rc;
+}
+
+/* What is folded is written now and then, so that a kill loses no more than an eighth of a second of it: what lies in no call,
+ * and what lies in calls and intervals that are open. */
 static void write_sometimes(struct lane *lane, struct calls *calls, uint64_t now)
 {
-    if (calls->flushed && now - calls->flushed > lane->rec->time_every / 8)
-        folds_write(lane, calls, calls->frames);
-    else if (calls->flushed)
+    if (calls->flushed && now - calls->flushed <= lane->rec->time_every / 8)
         return;
+    if (calls->flushed) {
+        uint32_t depth = calls->depth < calls->capacity ? calls->depth : calls->capacity - 1;
+        calls_write_open(lane, calls, &calls->frames[depth]);
+        for (uint32_t at = 0; at <= depth; at++)
+            if (calls->frames[at].folds && (at == 0 || calls->frames[at].ref))
+                folds_write(lane, calls, &calls->frames[at]);
+    }
     calls->flushed = now;
 }
 
@@ -410,18 +446,18 @@ static void leave_threshold(struct lane *lane, struct calls *calls, struct frame
     if (!frame->is_timed)
         return;
     uint64_t now = lane_now(lane);
-    uint64_t duration = active(calls, now) - frame->start;
-    struct frame *outer = around(calls, frame);
+    uint64_t duration = calls_active(calls, now) - frame->start;
     uint64_t self = duration > frame->inner ? duration - frame->inner : 0;
-    if (outer > calls->frames)
-        outer->inner += duration;
-    if (!frame->ref && duration < lane->rec->threshold) {
+    if (frame[-1].is_picked)
+        frame[-1].inner += duration;
+    if (!frame->is_picked)
+        return;
+    struct frame *outer = calls_around(calls, frame);
+    if (duration < lane->rec->threshold && (!frame->ref || take_back(lane, calls, frame))) {
         folds_move(lane, calls, frame, calls, outer);
         fold_add(lane, calls, outer, frame->label, frame->weight, duration * frame->weight,
                  self * frame->weight);
-        /* What lies in no call is told now and then. */
-        if (outer == calls->frames)
-            write_sometimes(lane, calls, now);
+        write_sometimes(lane, calls, now);
         return;
     }
     if (!frame->ref)
@@ -429,7 +465,8 @@ static void leave_threshold(struct lane *lane, struct calls *calls, struct frame
     if (!frame->ref)
         return;
     folds_write(lane, calls, frame);
-    struct measured measured = {UINT64_MAX, duration, calls->track};
+    calls_tell_inside(lane, frame);
+    struct measured measured = {frame->weight > 1 ? self : UINT64_MAX, duration, calls->track};
     end_measured(lane, frame, now, &measured);
 }
 
@@ -438,15 +475,13 @@ static void leave_threshold(struct lane *lane, struct calls *calls, struct frame
 static void enter_tree(struct lane *lane, struct calls *calls, struct frame *frame)
 {
     frame->began = lane_now(lane);
-    frame->start = active(calls, frame->began);
+    frame->start = calls_active(calls, frame->began);
     tree_enter(lane, calls, frame);
 }
 
 static void leave_tree(struct lane *lane, struct calls *calls, struct frame *frame)
 {
-    uint64_t now = active(calls, lane_now(lane));
-    uint64_t duration = now > frame->start ? now - frame->start : 0;
-    tree_leave(lane, calls, frame, duration);
+    tree_leave(lane, calls, frame, calls_active(calls, lane_now(lane)));
 }
 
 /* ---- enter and exit ---- */
@@ -455,8 +490,11 @@ static void leave_tree(struct lane *lane, struct calls *calls, struct frame *fra
 static void enter(struct lane *lane, struct calls *calls, uint32_t label, uint32_t mode,
                   uint32_t weight)
 {
-    if (calls->depth + 1 >= calls->capacity && grow_frames(calls) < 0) {
+    calls->busy = 1;
+    HANDLER_FENCE();
+    if (calls->depth + 1 >= calls->capacity && calls_grow(calls) < 0) {
         calls->depth++;
+        calls->busy = 0;
         lane_count(lane, STREAM_COUNT_UNTOLD_CALLS);
         return;
     }
@@ -469,23 +507,42 @@ static void enter(struct lane *lane, struct calls *calls, uint32_t label, uint32
     else if (frame->mode & LAM_CALLS_ONE_IN)
         enter_one_in(lane, calls, frame, weight);
     else
-        enter_all(lane, frame);
+        enter_all(lane, calls, frame);
+    HANDLER_FENCE();
+    calls->busy = 0;
 }
 
+/* A call that has an event, or may have: from before the tree began, if there is one. */
+static void leave_event(struct lane *lane, struct calls *calls, struct frame *frame)
+{
+    if (calls->tree && frame->node)
+        tree_leave_scope(frame, calls_active(calls, lane_now(lane)));
+    if (frame->mode & LAM_CALLS_THRESHOLD)
+        leave_threshold(lane, calls, frame);
+    else if (frame->mode & LAM_CALLS_ONE_IN)
+        leave_one_in(lane, calls, frame);
+    else
+        leave_all(lane, frame);
+}
+
+/* The topmost frame goes: a call, or an interval that nobody has ended. */
 static void leave(struct lane *lane, struct calls *calls)
 {
-    struct frame *frame = top_of(calls);
-    if (frame) {
-        if (frame->mode & LAM_CALLS_TREE)
+    struct frame *frame = calls_top(calls);
+    calls->busy = 1;
+    HANDLER_FENCE();
+    if (frame && frame->mode == FRAME_SCOPE) {
+        scope_drop(lane, calls, lane_now(lane));
+    } else {
+        if (frame && frame->mode == LAM_CALLS_TREE)
             leave_tree(lane, calls, frame);
-        else if (frame->mode & LAM_CALLS_THRESHOLD)
-            leave_threshold(lane, calls, frame);
-        else if (frame->mode & LAM_CALLS_ONE_IN)
-            leave_one_in(lane, calls, frame);
-        else
-            leave_all(lane, frame);
+        else if (frame)
+            leave_event(lane, calls, frame);
+        calls->depth--;
     }
-    calls->depth--;
+    scopes_drop_ended(calls);
+    HANDLER_FENCE();
+    calls->busy = 0;
 }
 
 /* Sets mode, and is_timed, is_picked and fold_count to 0, by one store: leaving reads several of them by one load, which would have
@@ -525,10 +582,11 @@ static inline int enter_quickly(struct lane *lane, struct calls *calls, uint32_t
         if (at - 1 >= rec->one_in - 2 || at == pick->chosen)
             return 0; /* at an end of its block, or the one */
         pick->seen++;
+        calls->depth++; /* first: an interval of a handler goes on top of it */
+        HANDLER_FENCE();
         frame->ref = 0;
         frame->label = label;
         set_mode(frame, LAM_CALLS_ONE_IN);
-        calls->depth++;
         return 1;
     }
     return 0;
@@ -547,7 +605,7 @@ static inline int leave_quickly(struct lane *lane, struct calls *calls, uint32_t
     const struct frame *frame = &calls->frames[calls->depth];
     if (frame->label != label)
         return 0;
-    if (frame->mode == 0)
+    if (frame->mode == 0 && !lane->rec->calls)
         leave_all(lane, frame);
     else if (frame->mode != LAM_CALLS_ONE_IN || frame->is_timed)
         return 0;
@@ -643,7 +701,7 @@ void lam_callee_enter_event(struct lam_recorder *rec, struct lam_callee *callee,
 static uint32_t find_call(const struct calls *calls, uint32_t label)
 {
     uint32_t depth = calls->depth < calls->capacity ? calls->depth : calls->capacity - 1;
-    while (depth && calls->frames[depth].label != label)
+    while (depth && (calls->frames[depth].label != label || calls->frames[depth].mode == FRAME_SCOPE))
         depth--;
     return depth;
 }
@@ -656,16 +714,19 @@ void lam_call_exit_event(struct lam_recorder *rec, uint32_t label)
     struct calls *calls = lane && lane->rec->call_kind ? calls_of(lane) : NULL;
     if (!calls)
         return;
-    struct frame *top = top_of(calls);
-    if (__builtin_expect(!top || top->label != label || !calls->depth, 0)) {
+    struct frame *top = calls_top(calls);
+    if (__builtin_expect(!top || top->label != label || top->mode == FRAME_SCOPE || !calls->depth, 0)) {
         /* Above the frames there is no telling which call it is: the innermost. */
         uint32_t depth = top ? find_call(calls, label) : calls->depth;
         if (!depth) {
             lane_count(lane, STREAM_COUNT_UNBALANCED_EXITS);
             return;
         }
-        for (; calls->depth > depth; leave(lane, calls))
-            lane_count(lane, STREAM_COUNT_UNBALANCED_EXITS);
+        for (; calls->depth > depth; leave(lane, calls)) {
+            const struct frame *frame = calls_top(calls);
+            if (!frame || frame->mode != FRAME_SCOPE)
+                lane_count(lane, STREAM_COUNT_UNBALANCED_EXITS);
+        }
     }
     leave(lane, calls);
 }
@@ -674,14 +735,14 @@ uint32_t lam_call_depth(struct lam_recorder *rec)
 {
     struct lane *lane = lam_is_off(rec) ? NULL : lane_of(rec);
     struct calls *calls = lane && lane->rec->call_kind ? calls_of(lane) : NULL;
-    return calls ? calls->depth : 0;
+    return calls ? calls->depth - calls->scopes : 0;
 }
 
 void lam_call_unwind(struct lam_recorder *rec, uint32_t depth)
 {
     struct lane *lane = lam_is_off(rec) ? NULL : lane_of(rec);
     struct calls *calls = lane && lane->rec->call_kind ? calls_of(lane) : NULL;
-    while (calls && calls->depth > depth)
+    while (calls && calls->depth - calls->scopes > depth)
         leave(lane, calls);
 }
 
@@ -715,6 +776,7 @@ void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now)
         if (own)
             write_sometimes(lane, own, now);
         left->left_at = now;
+        tree_pause(left, now);
     }
     lane->calls = NULL;
     if (!track)
@@ -723,6 +785,7 @@ void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now)
     if (calls && calls->left_at) {
         calls->away += now > calls->left_at ? now - calls->left_at : 0;
         calls->left_at = 0;
+        tree_resume(calls);
     }
 }
 
@@ -759,10 +822,14 @@ void calls_tell(struct lane *lane)
 void calls_leave_thread(struct lane *lane)
 {
     struct calls *own = lane->own_calls;
-    if (own)
+    if (own) {
+        tree_pause(own, lane_now(lane));
         free_calls(lane->rec, own);
-    if (lane->calls && lane->calls != own && lane->calls->track)
+    }
+    if (lane->calls && lane->calls != own && lane->calls->track) {
         lane->calls->left_at = lane_now(lane);
+        tree_pause(lane->calls, lane->calls->left_at);
+    }
     lane->own_calls = lane->calls = NULL;
     if (lane->picks)
         sys_munmap(lane->picks, PICK_COUNTERS * sizeof *lane->picks);

@@ -14,22 +14,26 @@ enum {
     CALLS_DEPTH_MAX = 1 << 20, /* deeper calls are counted as untold */
     FRAME_FOLDS = 64,          /* labels folded into one frame at a time; then the oldest is told */
     PICK_COUNTERS = 1 << 16,   /* one in N: labels that are told apart */
+    FRAME_SCOPE = 16,          /* a frame's mode: an interval, no call */
+    SCOPES_MAX = 1 << 12,      /* frames for intervals that nobody ends, in a stack */
 };
 
 struct frame {
-    uint64_t start; /* active time */
-    uint64_t began; /* the clock's */
-    uint64_t ref;   /* of its event; 0: none yet */
-    uint64_t inner; /* active time of its direct calls, as far as they were timed */
+    uint64_t start;   /* active time */
+    uint64_t began;   /* the clock's */
+    uint64_t ref;     /* of its event; 0: none yet */
+    uint64_t inner;   /* active time of its direct calls, as far as they were timed */
+    uint64_t in_tree; /* of those, what is in the tree, where the frame itself is not */
     struct stream_tree_node *node;
     uint32_t label;
     uint32_t node_id;
-    uint32_t weight; /* threshold: how many calls it stands for */
+    uint32_t weight; /* threshold: how many calls it stands for. Of an interval, its kind */
     uint32_t folds;  /* first of a list in the stack's pool, plus 1 */
     uint8_t mode;    /* enum lam_calls, one bit or 0: the policy when it was entered */
     uint8_t is_timed;
     uint8_t is_picked;
     uint8_t fold_count;
+    uint8_t is_kept; /* something that is stored refers to its event */
 };
 static_assert(offsetof(struct frame, mode) % 4 == 0 &&
                   offsetof(struct frame, fold_count) == offsetof(struct frame, mode) + 3,
@@ -45,7 +49,9 @@ struct calls {
     struct calls *next_free;
     struct frame *frames; /* frames[0] is the stack's bottom and no call */
     uint64_t mapped;      /* bytes of `frames`; 0: they lie behind this structure */
-    uint32_t depth;       /* calls open; beyond `capacity` they have no frame */
+    uint32_t depth;       /* calls open, and intervals; beyond `capacity` they have no frame */
+    uint32_t scopes;      /* of them, intervals */
+    uint32_t busy;        /* being changed: an interval of a handler gets no frame */
     uint32_t capacity;
     uint32_t track;
     struct fold *pool;
@@ -55,7 +61,8 @@ struct calls {
     uint64_t flushed;              /* when the bottom's folds were written last */
     struct call_tree *tree;        /* that the frames' nodes are in */
     uint32_t root;                 /* node of this stack in it */
-    uint32_t ticks;                /* calls until the budget is looked at */
+    struct stream_tree_node *root_node;
+    uint32_t ticks; /* calls until the budget is looked at */
 };
 
 /* ---- call_folds.c ---- */
@@ -72,8 +79,61 @@ void calls_write_open(struct lane *lane, struct calls *calls, struct frame *fram
 
 /* ---- call_tree.c ---- */
 
-/* The node of `frame` below that of the frame under it; NULL: no room. */
+/* The node of `frame` below that of the frame under it; NULL: no room. The call, or interval, is open in it. */
 void tree_enter(struct lane *lane, struct calls *calls, struct frame *frame);
-void tree_leave(struct lane *lane, struct calls *calls, struct frame *frame, uint64_t duration);
+/* now: active time. */
+void tree_leave(struct lane *lane, struct calls *calls, struct frame *frame, uint64_t now);
+void tree_leave_scope(const struct frame *frame, uint64_t now);
+/* The stack's track runs again, or no longer (now: of the clock). */
+void tree_resume(struct calls *calls);
+void tree_pause(struct calls *calls, uint64_t now);
+/* The frame around a frame was taken `duration` by a call of the tree. */
+static inline void take_from_around(struct calls *calls, struct frame *around, uint64_t duration)
+{
+    if (around == calls->frames)
+        return;
+    if (around->mode != LAM_CALLS_TREE)
+        around->in_tree += duration;
+    if (around->mode != FRAME_SCOPE)
+        around->inner += duration;
+}
+
+/* ---- calls.c ---- */
+
+/* The stack of what the lane runs; NULL: no memory. */
+struct calls *calls_of(struct lane *lane);
+int calls_grow(struct calls *calls);
+static inline uint64_t calls_active(const struct calls *calls, uint64_t now)
+{
+    return now - calls->away;
+}
+
+static inline struct frame *calls_top(struct calls *calls)
+{
+    return calls->depth < calls->capacity ? &calls->frames[calls->depth] : NULL;
+}
+
+/* The frame around that is recorded or may yet be. */
+static inline struct frame *calls_around(struct calls *calls, struct frame *frame)
+{
+    for (frame--; frame > calls->frames && !frame->is_picked && frame->mode != FRAME_SCOPE; frame--)
+        continue;
+    return frame;
+}
+
+/* ---- scopes.c ---- */
+
+/* What calls of the tree took inside of an event's interval. */
+void calls_tell_inside(struct lane *lane, const struct frame *frame);
+/* Takes the topmost frame, an interval, off; and intervals below it that have ended already. */
+void scope_drop(struct lane *lane, struct calls *calls, uint64_t now);
+static inline void scopes_drop_ended(struct calls *calls)
+{
+    while (calls->scopes && calls->depth < calls->capacity &&
+           calls->frames[calls->depth].mode == FRAME_SCOPE && !calls->frames[calls->depth].ref) {
+        calls->depth--;
+        calls->scopes--;
+    }
+}
 
 #endif

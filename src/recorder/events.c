@@ -77,6 +77,36 @@ static inline struct lam_handle begin(struct lane *lane, uint32_t kind, uint32_t
     return (struct lam_handle){place.ref, place.time};
 }
 
+/* What follows the slot of an interval in a call of the tree: the call's node, and the rest. */
+struct in_call {
+    uint32_t node, lane;
+    const struct tail *tail;
+};
+
+static struct stream_slot *fill_node(struct stream_slot *slot, const void *what)
+{
+    const struct in_call *in = what;
+    slot_more(slot++, in->node, STREAM_SLOT_NODE, 0, in->lane);
+    return in->tail ? in->tail->fill(slot, in->tail->what) : slot;
+}
+
+/* One that calls and other intervals may be inside of. */
+static struct lam_handle begin_nested(struct lane *lane, uint32_t kind, uint32_t id,
+                                      const struct tail *tail)
+{
+    if (!lane->rec->calls && !tail)
+        return begin(lane, kind, id);
+    struct in_call in = {lane->rec->calls ? scope_node_around(lane) : 0, lane->number, tail};
+    struct tail with_node = {1 + (tail ? tail->slots : 0), fill_node, &in};
+    uint32_t before = lane_enter(lane);
+    struct slot_place place =
+        put_wide(lane, kind, id, 0, UINT64_MAX, lane->counters, in.node ? &with_node : tail);
+    lane_leave(lane, before);
+    if (place.slot && lane->rec->calls)
+        scope_enter(lane, place.ref, place.time, kind, id);
+    return (struct lam_handle){place.ref, place.time};
+}
+
 /* ---- the fast paths ----
  * One try of what begin() and lam_end_event_slowly() do, with nothing in them that calls a function: no registers are saved. What
  * does not fit (no lane yet, another recorder, a full page, another clock) is done again the long way. */
@@ -95,7 +125,7 @@ static __attribute__((noinline)) struct lam_handle begin_slowly(struct lam_recor
                                                                 uint32_t kind, uint32_t id)
 {
     struct lane *lane = kind ? lane_of(rec) : NULL;
-    return lane ? begin(lane, kind, id) : lam_no_handle();
+    return lane ? begin_nested(lane, kind, id, NULL) : lam_no_handle();
 }
 
 struct lam_handle lam_begin_event(struct lam_recorder *rec, uint32_t kind, uint32_t id)
@@ -185,12 +215,8 @@ static inline int end_in_place(struct lane *lane, uint64_t page, struct lam_hand
     return LAM_OK;
 }
 
-static __attribute__((noinline)) int end_slowly(struct lam_recorder *rec, struct lam_handle handle)
+int lane_end_event(struct lane *lane, struct lam_handle handle, uint64_t now)
 {
-    struct lane *lane = lane_of(rec);
-    if (!lane)
-        return LAM_E_CLOSED;
-    uint64_t now = lane_now(lane);
     uint32_t before = lane_enter(lane);
     uint64_t page = LANE_LOAD(lane->page);
     HANDLER_FENCE();
@@ -199,6 +225,17 @@ static __attribute__((noinline)) int end_slowly(struct lam_recorder *rec, struct
         rc = end_in_place(lane, page, handle, now);
     lane_leave(lane, before);
     return rc <= 0 ? rc : end_elsewhere(lane, handle);
+}
+
+static __attribute__((noinline)) int end_slowly(struct lam_recorder *rec, struct lam_handle handle)
+{
+    struct lane *lane = lane_of(rec);
+    if (!lane)
+        return LAM_E_CLOSED;
+    uint64_t now = lane_now(lane);
+    if (lane->rec->calls)
+        scope_leave(lane, handle.ref, now);
+    return lane_end_event(lane, handle, now);
 }
 
 /* As end_in_place(), or nothing. */
@@ -409,12 +446,8 @@ struct lam_handle lam_begin_args(struct lam_recorder *rec, struct lam_kind kind,
         return lam_no_handle();
     struct args args;
     struct tail tail;
-    if (!prepare_args(&args, lane->rec, list, count, &tail))
-        return begin(lane, kind.id, label.id);
-    uint32_t before = lane_enter(lane);
-    struct slot_place place = put_wide(lane, kind.id, label.id, 0, UINT64_MAX, lane->counters, &tail);
-    lane_leave(lane, before);
-    return (struct lam_handle){place.ref, place.time};
+    int has_args = prepare_args(&args, lane->rec, list, count, &tail);
+    return begin_nested(lane, kind.id, label.id, has_args ? &tail : NULL);
 }
 
 int lam_instant_args(struct lam_recorder *rec, struct lam_kind kind, struct lam_label label,

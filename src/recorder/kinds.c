@@ -9,7 +9,7 @@
 static const uint32_t flavor_flags[KIND_FLAVORS] = {
     [KIND_DETACHED] = STREAM_KIND_DETACHED, [KIND_INSTANT] = STREAM_KIND_INSTANT,
     [KIND_INTEGER] = STREAM_KIND_INTEGER,   [KIND_PAST] = STREAM_KIND_LATER,
-    [KIND_WEIGHTED] = STREAM_KIND_CALL,
+    [KIND_WEIGHTED] = STREAM_KIND_CALL,     [KIND_PAST_WEIGHTED] = STREAM_KIND_LATER,
 };
 
 static void tell(struct lane *lane, uint32_t kind)
@@ -108,14 +108,15 @@ uint32_t kind_flavor(struct lam_recorder *rec, uint32_t kind, enum kind_flavor f
         return 0;
     struct kind_entry *entry = &lexicon->kinds[kind];
     uint32_t known = __atomic_load_n(&entry->flavor[flavor], __ATOMIC_RELAXED);
+    uint32_t weight = flavor >= KIND_WEIGHTED ? rec->one_in : 1;
     /* A recorder that was open before may have had another weight. */
-    if (known && (flavor != KIND_WEIGHTED || lexicon->kinds[known].weight == rec->one_in))
+    if (known && lexicon->kinds[known].weight == weight)
         return known;
     struct kind_entry wanted = {
         .name = entry->name,
         .label = entry->label,
         .space = entry->space,
-        .weight = flavor == KIND_WEIGHTED ? rec->one_in : 1,
+        .weight = weight,
         .flags = entry->flags | flavor_flags[flavor],
     };
     known = get(rec, &wanted);

@@ -518,7 +518,7 @@ struct lane *lane_new(struct lam_recorder *rec, uint32_t generation)
     lane->next_of_thread = thread_state.all;
     thread_state.all = lane;
     lane->generation = generation;
-    lane->plain = lane->clock || lane->counters ? 0 : generation;
+    lane->plain = lane->clock || lane->counters || rec->calls ? 0 : generation;
     lane->changing = 0;
     if (has_key && !pthread_getspecific(thread_key))
         pthread_setspecific(thread_key, &thread_state);

@@ -54,7 +54,7 @@ struct lane {
     uint64_t base;     /* times are relative to it */
     uint64_t page;     /* address */
     uint64_t page_ref; /* number << 40 | sequence << 14 */
-    uint32_t plain; /* as `generation`, when the clock is the time stamp counter and there are no counters */
+    uint32_t plain; /* as `generation`, when the clock is the time stamp counter, there are no counters, and every call an event */
     uint32_t clock; /* 0: the time stamp counter, else enum lam_clock */
 
     uint32_t counters; /* how many are recorded with each interval */
@@ -130,6 +130,7 @@ enum kind_flavor {
     KIND_INTEGER,
     KIND_PAST,
     KIND_WEIGHTED,
+    KIND_PAST_WEIGHTED,
     KIND_FLAVORS,
 };
 
@@ -353,6 +354,20 @@ uint64_t counter_read(const struct perf_counter *counter);
 /* Can this machine's threads have them? */
 int counters_probe(uint32_t clock, uint32_t counters);
 uint32_t counters_list(uint32_t bits, enum lam_counter out[4]);
+
+/* ---- events.c ---- */
+
+/* The end of an interval: in its place, or elsewhere. */
+int lane_end_event(struct lane *lane, struct lam_handle handle, uint64_t now);
+
+/* ---- scopes.c: where calls are recorded by a policy, intervals stand in the stack of calls ---- */
+
+/* The node of the call that an interval begins in, if it is in the lane's tree; 0: none. */
+uint32_t scope_node_around(struct lane *lane);
+/* It has begun. */
+void scope_enter(struct lane *lane, uint64_t ref, uint64_t time, uint32_t kind, uint32_t id);
+/* It ends now. */
+void scope_leave(struct lane *lane, uint64_t ref, uint64_t now);
 
 /* ---- calls.c ---- */
 

@@ -526,6 +526,9 @@ enum stream_slot_code {
     STREAM_SLOT_TRACK_END = 7,    /* id: track */
     STREAM_SLOT_FOLD =
         8, /* id as of an event; payload: ref of the interval around it, 0: none. Four more slots follow */
+    STREAM_SLOT_CALLS =
+        9, /* id: lane; payload: ref of an interval; calls in the tree that were directly inside of it took
+                              what a TOTAL slot behind it says */
     /* belong to the nearest slot before them that is not one of these; stand in its page, directly behind it */
     STREAM_SLOT_KIND =
         16, /* id: kind, of a slot with code 255 and of a FOLD; rest: lane of the FOLD's ref */
@@ -540,6 +543,8 @@ enum stream_slot_code {
     STREAM_SLOT_TOTAL = 23, /* rest: their time together, outermost calls */
     STREAM_SLOT_ACTIVE =
         24, /* id: the interval's track; bit 40: known; rest: active time as the recorder measured it */
+    STREAM_SLOT_NODE =
+        25, /* id: node in the lane's tree of the call that the interval is in; rest: lane */
     /* events: a kind by its own number */
     STREAM_SLOT_KIND_MIN = 32,
     STREAM_SLOT_KIND_MAX = 254,
@@ -669,12 +674,17 @@ struct stream_rec_refused { /* aux: 0 */
     uint32_t text_bytes;
 };
 
-/* ---- TREE: 48-byte nodes; ids run on from page to page of a lane, from 1; page n has stream_chunk_bytes(n) ---------
- * `parent_plus_1` is stored last, with release. The figures are updated in place while the program runs. */
+/* ---- TREE: 64-byte nodes; ids run on from page to page of a lane, from 1; page n has stream_chunk_bytes(n) ---------
+ * `parent_plus_1` is stored last, with release. The figures are updated in place while the program runs. Times are active times of
+ * the stack of calls: the clock less what its track was switched away. */
 enum stream_node_type {
     STREAM_NODE_ROOT =
-        1, /* id: thread index; kind: track; total: when it was begun, in ticks of the header's clock */
+        1, /* id: thread index; kind: track; total: when it was begun, in ticks of the header's clock; self: how long
+              its track was switched away; count: when it was switched away or its thread ended, 0 it runs (or may) */
     STREAM_NODE_CALL = 2,
+    STREAM_NODE_INTERVAL =
+        3, /* an interval with calls inside, or in a call. total: of those that have ended; self: the time of
+                                 calls in them, as CALLS slots told it; count: ref of the one that is open, in `lane` */
 };
 
 struct stream_tree_node {
@@ -686,8 +696,11 @@ struct stream_tree_node {
     uint64_t total;         /* their time; of a recursion every level counts for its own node */
     uint64_t self;          /* without the time of the nodes below */
     uint64_t untold; /* calls from here for which there was no room: their time is in `self` */
+    uint64_t when; /* twice the time at which one ended last; or at which one began that is open, plus 1 */
+    uint32_t lane;
+    uint32_t reserved;
 };
-static_assert(sizeof(struct stream_tree_node) == 48, "tree node");
+static_assert(sizeof(struct stream_tree_node) == 64, "tree node");
 
 static inline uint32_t stream_tree_page_nodes(uint32_t sequence)
 {
