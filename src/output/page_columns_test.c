@@ -244,6 +244,21 @@ static void test_rounded_sums_hold(void **state)
     page_columns_free(&data);
 }
 
+static void test_numbers_near_their_own(void **state)
+{
+    (void)state;
+    static const int64_t given[] = {0, 511, 513, 1000000, PAGE_NULL, 999424},
+                         wanted[] = {0, 512, 512, 999936, PAGE_NULL, 999424};
+    struct page_columns data = {0};
+    struct page_column *rss = page_column(&data, page_table(&data, "t"), "rss_bytes", PAGE_INT);
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        page_int(&data, rss, given[i]);
+    page_round_numbers(rss, 1000); /* to 512, the last power of two before a thousandth */
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        assert_true(rss->values.items[i] == wanted[i]);
+    page_columns_free(&data);
+}
+
 static void test_fewer_rows(void **state)
 {
     (void)state;
@@ -301,6 +316,7 @@ int main(void)
         cmocka_unit_test(test_report_becomes_tables),
         cmocka_unit_test(test_reports_that_are_no_tables),
         cmocka_unit_test(test_rounded_sums_hold),
+        cmocka_unit_test(test_numbers_near_their_own),
         cmocka_unit_test(test_fewer_rows),
         cmocka_unit_test(test_redaction),
     };
