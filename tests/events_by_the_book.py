@@ -47,6 +47,8 @@ class Meaning:
                 self.names.setdefault((aux, ident), string)
 
     def text(self, string):
+        if string == 0:
+            return ""
         if string in self.strings:
             return self.strings[string]
         if string not in self.composed:

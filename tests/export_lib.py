@@ -122,6 +122,7 @@ def read_chrome(raw):
             found["counters"].append((*place, event["name"], ns(event["ts"]), event["args"]["value"]))
         elif event["ph"] == "M":
             if event["name"] == "thread_name":
+                check(place not in found["names"], f"row {place} is named once")
                 found["names"][place] = event["args"]["name"]
             elif event["name"] == "process_name":
                 check(event["pid"] not in found["processes"], "one process a pid")

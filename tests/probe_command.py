@@ -95,7 +95,8 @@ def test_messages():
     for bucket in ("front", "backend/", "backend/optimize/loops/x", ""):
         done = probe("--bucket", bucket, "r.lamella", code=2)
         check("bucket" in done.stderr and done.stderr.count("\n") <= 2, done.stderr)
-    check("No such file" in probe("nowhere.lamella", code=1).stderr, "a recording that is not there")
+    said = probe("nowhere.lamella", code=1).stderr
+    check("No such file" in said and said.count("\n") == 1, f"a recording that is not there: {said}")
     probe("--top", "x", "r.lamella", code=2)
     with open("bad.markers", "w", encoding="utf-8") as file:
         file.write("innermost\n")

@@ -80,6 +80,7 @@ def test_strangers():
                      server.path + "page/..%2f..%2fetc%2fpasswd", server.path + "compare?before=0", server.path + "compare?before=0&after=7"):
             status, _, body = server.ask(path)
             equal((status, body), (404, ""), path)
+        equal(server.ask(server.path + "%00")[0], 400, "an escaped NUL does not end the address")
         equal(server.ask(server.path, host="evil.example")[0], 421, "a name that was bound to loopback")
         equal(server.ask(server.path, host=f"evil.example:{server.port}")[0], 421, "the same with the port")
         equal(server.ask(server.path, Sec_Fetch_Site="cross-site")[0], 403, "a page of another site")

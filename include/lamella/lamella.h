@@ -167,11 +167,11 @@ struct lam_stats {
     uint64_t lost_events;      /* no space, budget, other errors */
     uint64_t clamped_times;    /* clock readings before the one they must not precede */
     uint64_t unbalanced_exits; /* calls closed without an exit of their own, exits without a call */
-    uint64_t refused_ends;     /* of intervals that had ended, or are a forked parent's */
-    uint64_t recycled_pages;   /* flight recorder */
-    uint64_t untold_calls;     /* no room in the tree */
-    uint32_t labels;           /* distinct */
-    uint32_t lanes;            /* most threads at a time */
+    uint64_t refused_ends; /* of intervals that had ended, or of handles and tracks that are not this process's */
+    uint64_t recycled_pages; /* flight recorder */
+    uint64_t untold_calls;   /* no room in the tree */
+    uint32_t labels;         /* distinct */
+    uint32_t lanes;          /* most threads at a time */
 };
 
 LAM_API int lam_recorder_stats(struct lam_recorder *rec, struct lam_stats *stats);
@@ -385,9 +385,10 @@ LAM_API int lam_map_ids(struct lam_recorder *rec, struct lam_space space, const 
 
 /* name  may be the empty label */
 LAM_API struct lam_track lam_track_create(struct lam_recorder *rec, struct lam_label name);
-/* The calling thread runs `track` from now on ({0}: none, the thread itself). Signal-safe. */
+/* The calling thread runs `track` from now on ({0}: none, the thread itself). Signal-safe.
+ * Returns  LAM_OK; LAM_E_INVAL for a track that was never made (counted): the thread goes on in the one it was in; LAM_E_FULL. */
 LAM_API int lam_track_switch(struct lam_recorder *rec, struct lam_track track);
-/* It will not run again; a thread that was running it runs none. */
+/* It will not run again; a thread that was running it runs none. LAM_E_INVAL as above; {0} is ignored. */
 LAM_API int lam_track_end(struct lam_recorder *rec, struct lam_track track);
 
 /* ---- calls at volume ----

@@ -421,7 +421,8 @@ static int find_lost(struct draft *draft)
         return LAM_OK;
     return finding_add(
         draft, (struct report_finding){"lost_records", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
-        arena_printf(&report->arena, "%s records were lost.", unit_count(lost).text));
+        arena_printf(&report->arena, "%s record%s %s lost.", unit_count(lost).text,
+                     unit_plural(lost), unit_either(lost, "was", "were")));
 }
 
 static int find_damaged(struct draft *draft)
@@ -485,8 +486,8 @@ static int find_left_out(struct draft *draft)
             (struct report_finding){"duplicate_streams", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
             arena_printf(&report->arena, "%s of the recording's files %s left out.",
                          unit_count(end->duplicate_streams).text,
-                         end->duplicate_streams == 1 ? "is a copy of another and was"
-                                                     : "are copies of others and were"));
+                         unit_either(end->duplicate_streams, "is a copy of another and was",
+                                     "are copies of others and were")));
     return rc;
 }
 
@@ -515,8 +516,10 @@ static int find_recorder_counts(struct draft *draft)
          "call was closed without an exit of its own, or exit came without a call",
          "calls were closed without an exit of their own, or exits came without a call"},
         {end->refused_ends, "refused_ends", REPORT_NOTE,
-         "end of an interval was refused: it had ended already, or it is a forked parent's",
-         "ends of intervals were refused: they had ended already, or are a forked parent's"},
+         "end of an interval or switch of tracks was refused: it had ended already, or this "
+         "process never made it",
+         "ends of intervals or switches of tracks were refused: they had ended already, or this "
+         "process never made them"},
         {clamped, "clamped_times", REPORT_NOTE,
          "timestamp is earlier than the one before it on its thread, and was moved to it",
          "timestamps are earlier than those before them on their threads, and were moved to them"},
@@ -527,7 +530,7 @@ static int find_recorder_counts(struct draft *draft)
         int rc = finding_add(
             draft, (struct report_finding){kinds[i].id, kinds[i].severity, NULL, NAN, REPORT_NO_UNIT},
             arena_printf(&report->arena, "%s %s.", unit_count(kinds[i].count).text,
-                         kinds[i].count == 1 ? kinds[i].one : kinds[i].many));
+                         unit_either(kinds[i].count, kinds[i].one, kinds[i].many)));
         if (rc < 0)
             return rc;
     }
@@ -545,7 +548,7 @@ static int find_refused_recorders(struct draft *draft)
         draft, (struct report_finding){"recorder_refused", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
         arena_printf(&report->arena, "%s process%s to record events and recorded none: %s.",
                      unit_count(end->refused_recorders).text,
-                     end->refused_recorders == 1 ? " was" : "es were", end->first_refusal));
+                     unit_either(end->refused_recorders, " was", "es were"), end->first_refusal));
 }
 
 /* Events of instrumented programs that are not what they should be. */
@@ -612,8 +615,8 @@ static int find_running(struct draft *draft)
         arena_printf(&report->arena,
                      "%s %s still running when the command ended (%s%s, pid %u): what "
                      "came after that is not in the recording.",
-                     unit_count(count).text, count == 1 ? "process was" : "processes were",
-                     count == 1 ? "" : "the first ", first->title, first->pid));
+                     unit_count(count).text, unit_either(count, "process was", "processes were"),
+                     unit_either(count, "", "the first "), first->title, first->pid));
 }
 
 static int find_unaccounted(struct draft *draft)

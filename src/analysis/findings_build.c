@@ -81,11 +81,12 @@ int find_gating_unit(struct draft *draft)
         (struct report_finding){"gating_unit", REPORT_WARNING, NULL, worst.alone_s, worst.unit},
         arena_printf(
             &report->arena,
-            "%s ran alone for %s while %s units waited for it: %s of core time were idle. "
+            "%s ran alone for %s while %s unit%s waited for it: %s of core time were idle. "
             "Splitting it, or needing less of it, lets the others begin sooner ('lamella report "
             "--by critical' shows the chain).",
             report->units.items[worst.unit].title, unit_seconds(worst.alone_s).text,
-            unit_count(worst.blocked).text, unit_seconds(worst.idle_core_s).text));
+            unit_count(worst.blocked).text, unit_plural(worst.blocked),
+            unit_seconds(worst.idle_core_s).text));
 }
 
 /* When the first thread that makes code of a unit began; INT64_MAX: none was seen. */
@@ -376,7 +377,7 @@ int find_duplicate_versions(struct draft *draft)
             "%s package%s built in several versions: %s of CPU beside the dearest of each, "
             "most for %s (%u versions; %s beside %s). 'cargo tree --duplicates' shows who asks "
             "for them.",
-            unit_count(packages).text, packages == 1 ? " is" : "s are", unit_seconds(sum_s).text,
-            worst.name, worst.versions, unit_seconds(report_seconds(spare_ns(&worst))).text,
-            worst.dearest));
+            unit_count(packages).text, unit_either(packages, " is", "s are"),
+            unit_seconds(sum_s).text, worst.name, worst.versions,
+            unit_seconds(report_seconds(spare_ns(&worst))).text, worst.dearest));
 }

@@ -93,7 +93,12 @@ struct unit_text unit_bytes(double bytes)
 
 const char *unit_plural(uint64_t count)
 {
-    return count == 1 ? "" : "s";
+    return unit_either(count, "", "s");
+}
+
+const char *unit_either(uint64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
 }
 
 struct unit_text unit_count_short(double count)

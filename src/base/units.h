@@ -24,6 +24,9 @@ struct unit_text unit_count(uint64_t count);
 /* What a noun takes after a count: "" of one, "s" of all others. "%s label%s". */
 const char *unit_plural(uint64_t count);
 
+/* What else goes with a count: "was" of one, "were" of all others; "process", "processes". */
+const char *unit_either(uint64_t count, const char *one, const char *many);
+
 /* 12.3k, 4.56M, 1.2G: three digits, for narrow places. */
 struct unit_text unit_count_short(double count);
 

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/launcher_talk.h"
@@ -178,8 +179,8 @@ static int run_aggregate(const struct aggregate_settings *set, const struct opti
     for (size_t i = 0; rc == LAM_OK && i < inputs->count; i++)
         rc = add_input(&work, inputs->items[i], err);
     if (rc == LAM_OK && work.matrix.runs.count == 0)
-        rc = lam_error_set(err, LAM_E_NOTFOUND, "no input can be used, %zu were skipped",
-                           work.skipped.count);
+        rc = lam_error_set(err, LAM_E_NOTFOUND, "no input can be used: %zu %s skipped",
+                           work.skipped.count, unit_either(work.skipped.count, "was", "were"));
     struct aggregate_options how = {.metric = (enum run_metric)set->metric,
                                     .by_spread = set->sort == SORT_SPREAD,
                                     .exclude = set->exclude.items,

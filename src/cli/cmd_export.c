@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/out_file.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/launcher_talk.h"
 #include "cli/recording_ready.h"
@@ -114,6 +115,7 @@ struct export_pass {
     bool is_measured; /* durations are counted */
     struct duration_counts durations;
     struct merge_counts merged;
+    bool has_modules; /* came with the input */
 };
 
 static int read_into(struct export_settings *set, struct export_pass *pass, void *state,
@@ -144,6 +146,7 @@ static int run_pass(struct export_settings *set, struct export_pass *pass, struc
     void *state = NULL;
     options.note = is_final ? say_note : NULL;
     options.scratch_dir = out_file_dir(file);
+    options.saw_modules = &pass->has_modules;
     int rc = set->to->open(&state, &options, out_file_bytes(file), err);
     if (rc == LAM_OK)
         rc = read_into(set, pass, state, err);
@@ -196,24 +199,26 @@ static void say_merged(const struct export_pass *pass)
     const struct merge_counts *merged = &pass->merged;
     if (!merged->intervals && !merged->instants && !merged->samples)
         return;
-    launcher_say("%llu intervals shorter than %llu ns, %llu instants and %llu samples are merged "
-                 "into %llu that say so",
-                 (unsigned long long)merged->intervals, (unsigned long long)pass->min_ns,
-                 (unsigned long long)merged->instants, (unsigned long long)merged->samples,
-                 (unsigned long long)merged->into);
+    launcher_say(
+        "%llu interval%s shorter than %llu ns, %llu instant%s and %llu sample%s are merged "
+        "into %llu that %s so",
+        (unsigned long long)merged->intervals, unit_plural(merged->intervals),
+        (unsigned long long)pass->min_ns, (unsigned long long)merged->instants,
+        unit_plural(merged->instants), (unsigned long long)merged->samples,
+        unit_plural(merged->samples), (unsigned long long)merged->into,
+        unit_either(merged->into, "says", "say"));
 }
 
-static void say_what_it_holds(const struct export_settings *set)
+static void say_what_it_holds(const struct export_settings *set, const struct export_pass *pass)
 {
     const char *name = strcmp(set->output, "-") == 0 ? "the output" : set->output;
-    if (set->redacts)
-        launcher_say("%s holds %s; arguments, paths, command lines and the host are left out", name,
-                     set->to->holds_redacted);
-    else
-        launcher_say("%s holds %s%s", name, set->to->holds,
-                     strcmp(set->to->holds, set->to->holds_redacted) == 0
-                         ? ""
-                         : "; --redact leaves out arguments, paths and command lines");
+    struct strbuf holds = {0};
+    bool is_redacted = export_holds(set->to, set->redacts, pass->has_modules, &holds);
+    const char *more = set->redacts  ? "; arguments, paths, command lines and the host are left out"
+                       : is_redacted ? "; --redact leaves out arguments, paths and command lines"
+                                     : "";
+    launcher_say("%s holds %s%s", name, strbuf_text(&holds), more);
+    strbuf_free(&holds);
 }
 
 static int write_output(struct export_settings *set, struct lam_error *err)
@@ -243,8 +248,10 @@ static int write_output(struct export_settings *set, struct lam_error *err)
     if (rc == LAM_OK && is_read) {
         say_merged(&pass);
         if (set->threads.shared)
-            launcher_say("%u threads are in the rows of earlier ones", set->threads.shared);
-        say_what_it_holds(set);
+            launcher_say("%u thread%s %s in the rows of earlier ones", set->threads.shared,
+                         unit_plural(set->threads.shared),
+                         unit_either(set->threads.shared, "is", "are"));
+        say_what_it_holds(set, &pass);
     }
     return rc;
 }

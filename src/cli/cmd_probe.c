@@ -13,6 +13,7 @@
 #include "cli/common_options.h"
 #include "cli/launcher_talk.h"
 #include "cli/recording_ready.h"
+#include "input/input_kind.h"
 #include "input/read_recording.h"
 #include "output/write_probe.h"
 
@@ -123,7 +124,10 @@ static int run_probe(const struct probe_settings *set, struct lam_error *err)
     struct symbol_names names = {0};
     struct probe *probe = NULL;
     struct report *report = NULL;
-    int rc = classifier_open(&cls, &options, err);
+    enum input_kind kind; /* first: what is not there needs no word about its symbols */
+    int rc = input_kind_of(set->recording, &kind, err);
+    if (rc == LAM_OK)
+        rc = classifier_open(&cls, &options, err);
     if (rc == LAM_OK) {
         recording_make_ready(set->recording);
         rc = open_symbols(set->recording, &symbols, err);

@@ -105,7 +105,8 @@ static void status_show(void *ctx, uint64_t elapsed_ns, const struct timeline_ro
     status->next_ns = elapsed_ns + STATUS_INTERVAL_NS;
     struct strbuf line = {0};
     strbuf_addf(&line, "lamella: %s", unit_seconds((double)elapsed_ns * 1e-9).text);
-    strbuf_addf(&line, "  %.0f %s", row->processes, row->processes == 1 ? "process" : "processes");
+    strbuf_addf(&line, "  %.0f %s", row->processes,
+                unit_either((uint64_t)row->processes, "process", "processes"));
     if (row->cpu_busy == row->cpu_busy)
         strbuf_addf(&line, "  %s cores busy", unit_number(row->cpu_busy, 1).text);
     strbuf_addf(&line, "  %s resident", unit_bytes(row->rss_bytes).text);

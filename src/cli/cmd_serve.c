@@ -192,15 +192,23 @@ static int make_token(char *token, struct lam_error *err)
     return LAM_OK;
 }
 
+/* Addresses stay as they were sent: unescaped, what follows a NUL would be lost before anybody saw it. */
+static size_t leave_escaped(void *ctx, struct MHD_Connection *connection, char *text)
+{
+    (void)ctx, (void)connection;
+    return strlen(text);
+}
+
 static int start(struct serving *serving, struct lam_error *err)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)serving->port),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     serving->daemon = serving->http.MHD_start_daemon(
-        MHD_USE_INTERNAL_POLLING_THREAD, (uint16_t)serving->port, NULL, NULL, answer_request, serving,
-        MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
+        MHD_USE_INTERNAL_POLLING_THREAD, (uint16_t)serving->port, NULL, NULL, answer_request,
+        serving, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
     if (!serving->daemon)
         return lam_error_set(
             err, LAM_E_IO, "serve: port %u of 127.0.0.1 cannot be had: --port takes another, 0 any",

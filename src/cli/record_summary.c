@@ -113,7 +113,7 @@ static void add_samples(struct strbuf *text, const struct record_summary *summar
         strbuf_add(text, "no samples");
     } else {
         strbuf_addf(text, "%s %s", unit_count(summary->samples).text,
-                    summary->samples == 1 ? "sample" : "samples");
+                    unit_either(summary->samples, "sample", "samples"));
         if (charged > 0 && !outcome->daemons) /* what still runs has samples and no charge */
             strbuf_addf(text, " cover %s of the CPU time",
                         unit_percent((double)summary->sampled_ns / charged).text);
@@ -137,7 +137,7 @@ static void add_processes(struct strbuf *text, const struct record_summary *summ
     for (unsigned i = 0; i < SUMMARY_REASONS; i++)
         unsampled += summary->unsampled[i];
     strbuf_addf(text, "%s %s sampled", unit_count(summary->sampled_processes).text,
-                summary->sampled_processes == 1 ? "process" : "processes");
+                unit_either(summary->sampled_processes, "process", "processes"));
     if (summary->account_processes)
         strbuf_addf(text, ", %s with an account only", unit_count(summary->account_processes).text);
     if (!unsampled)
@@ -166,8 +166,9 @@ static void say_profiles(const struct record_summary *summary, const struct prof
                     unit_count(summary->profile_events).text, unit_plural(summary->profile_events),
                     unit_seconds((double)summary->profile_events * event_s).text);
     if (summary->is_read && summary->profiles < profiles->files.count)
-        strbuf_addf(&text, "; %s cannot be read, or are of no process here",
-                    unit_count(profiles->files.count - summary->profiles).text);
+        strbuf_addf(&text, "; %s cannot be read, or %s of no process here",
+                    unit_count(profiles->files.count - summary->profiles).text,
+                    unit_either(profiles->files.count - summary->profiles, "is", "are"));
     launcher_say("%s", strbuf_text(&text));
     strbuf_free(&text);
 }

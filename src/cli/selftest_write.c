@@ -101,9 +101,9 @@ int selftest_write_text(const struct selftest_engines *engines, const struct ter
     size_t failures = 0;
     array_each(engines, engine)
     {
-        strbuf_addf(text, "%s%s, %s samples\n", engine_name(engine->engine),
+        strbuf_addf(text, "%s%s, %s sample%s\n", engine_name(engine->engine),
                     engine->kernel_mode ? "" : " without kernel mode",
-                    unit_count(engine->samples).text);
+                    unit_count(engine->samples).text, unit_plural(engine->samples));
         int rc = write_rows(engine, term, text);
         if (rc < 0)
             return rc;
@@ -112,7 +112,8 @@ int selftest_write_text(const struct selftest_engines *engines, const struct ter
         failures += engine->failures;
     }
     if (failures)
-        strbuf_addf(text, "%zu of the above are outside what is allowed.\n", failures);
+        strbuf_addf(text, "%zu of the above %s outside what is allowed.\n", failures,
+                    unit_either(failures, "is", "are"));
     else
         strbuf_add(text, "Everything is within what is allowed.\n");
     return strbuf_ok(text) ? LAM_OK : LAM_E_NOMEM;

@@ -6,7 +6,14 @@
 
 #include "base/units.h"
 
-enum { OK = 200, FORBIDDEN = 403, NOT_FOUND = 404, BAD_METHOD = 405, WRONG_HOST = 421 };
+enum {
+    OK = 200,
+    BAD_REQUEST = 400,
+    FORBIDDEN = 403,
+    NOT_FOUND = 404,
+    BAD_METHOD = 405,
+    WRONG_HOST = 421
+};
 
 static bool is_our_host(const struct serve_site *site, const char *host)
 {
@@ -57,6 +64,8 @@ struct serve_answer serve_route(const struct serve_site *site, const struct serv
         return (struct serve_answer){.status = BAD_METHOD};
     if (is_foreign(request->fetch_site))
         return (struct serve_answer){.status = FORBIDDEN};
+    if (request->path && strstr(request->path, "%00"))
+        return (struct serve_answer){.status = BAD_REQUEST};
     const char *rest = behind_token(site, request->path);
     if (rest && !*rest)
         answer.what = SERVE_LIST;

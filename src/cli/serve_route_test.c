@@ -35,6 +35,10 @@ static void test_routes(void **state)
          {404, SERVE_NOTHING, 0, 0}},
         {{"GET", "/0123456789abcdef0123456789abcdee/page/0", OURS, NULL, NULL, NULL},
          {404, SERVE_NOTHING, 0, 0}},
+        /* Addresses come as they were sent: none of ours has an escaped byte, and a NUL is nobody's. */
+        {{"GET", "/" TOKEN "/%00", OURS, NULL, NULL, NULL}, {400, SERVE_NOTHING, 0, 0}},
+        {{"GET", "/" TOKEN "/page/0%00x", OURS, NULL, NULL, NULL}, {400, SERVE_NOTHING, 0, 0}},
+        {{"GET", "/" TOKEN "/page/%30", OURS, NULL, NULL, NULL}, {404, SERVE_NOTHING, 0, 0}},
         /* Another name than loopback's, or none. */
         {{"GET", "/" TOKEN "/", "evil.example:8000", NULL, NULL, NULL}, {421, SERVE_NOTHING, 0, 0}},
         {{"GET", "/" TOKEN "/", "127.0.0.1", NULL, NULL, NULL}, {421, SERVE_NOTHING, 0, 0}},

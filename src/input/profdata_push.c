@@ -12,13 +12,13 @@ int profdata_push_look(struct profdata_walk *walk)
     uint64_t size = file->streams[PROFDATA_EVENTS].size;
     if (size > PROFDATA_HEADER_BYTES && (size - PROFDATA_HEADER_BYTES) % file->event_bytes != 0)
         profdata_fault(file, LAM_E_TRUNCATED, profdata_offset_of(file, PROFDATA_EVENTS, size - 1),
-                       "the event data ends inside an event; the %llu before it are read",
+                       "the event data ends inside an event; events read before it: %llu",
                        (unsigned long long)profdata_event_count(file));
     int rc = profdata_look(file, walk->pool, walk->threads,
                            walk->sink->wants.sums ? &walk->skeleton : NULL);
     if (walk->threads->left_out)
         profdata_fault(file, LAM_E_TOOBIG, file->size,
-                       "more than %d threads; %llu events of others are left out",
+                       "more than %d threads; events of others left out: %llu",
                        PROFDATA_CHUNK_THREADS_MAX, (unsigned long long)walk->threads->left_out);
     return rc;
 }

@@ -717,6 +717,7 @@ static void odd_strings(void **state)
     event_make_owner(&em, 1, 1, AT(0));
     for (uint32_t id = 30; id < 34; id++)
         event_make_interval(&em, 1, KIND_FN, id, AT(id), AT(id));
+    event_make_interval(&em, 1, KIND_FN, 0, AT(34), AT(34));
     char path[] = "/tmp/lamella-events-XXXXXX";
     close(mkstemp(path));
     file_write_all(path, em.make->bytes, em.make->size, NULL);
@@ -725,6 +726,7 @@ static void odd_strings(void **state)
     assert_string_equal(note.labels[2], "Fn:#30");
     assert_memory_equal(note.labels[3], "Fn:\0", 4);
     assert_string_equal(note.labels[5], "Fn:????zz");
+    assert_string_equal(note.labels[6], "Fn:"); /* the empty label */
     assert_int_equal(note.end.damage[STREAM_DAMAGE_RECORDS], 1);
     strbuf_free(&note.text);
     (void)unlink(path);

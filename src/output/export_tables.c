@@ -63,6 +63,8 @@ int export_frames_module(struct export_frames *frames, const struct profile_modu
     if (GROW(&frames->modules, module->module) < 0)
         return LAM_E_NOMEM;
     struct export_module *kept = &frames->modules.items[module->module];
+    if (frames->saw_modules)
+        *frames->saw_modules = true;
     if (frames->symbols)
         kept->symbols = symbols_module(frames->symbols, module->build_id, module->build_id_bytes,
                                        module->path.bytes, module->path.size);

@@ -58,6 +58,7 @@ struct export_module {
 struct export_frames {
     const struct symbols *symbols; /* NULL: frames are module+0xoffset */
     bool redacts;                  /* paths lose their directories, files of sources are left out */
+    bool *saw_modules;             /* set by the first one; NULL */
     struct intern names;
     LAM_ARRAY(struct export_module) modules;
     LAM_ARRAY(struct export_frame) frames;

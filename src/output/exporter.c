@@ -21,52 +21,49 @@ const struct export_format export_formats[] = {
     {.name = "chrome",
      .suffix = ".json",
      .has_threads_to_collapse = true,
-     .holds = "command line, names of programs, threads and events, and their arguments",
-     .holds_redacted = "names of programs, threads and events",
+     .holds = EXPORT_HOLDS_COMMANDS | EXPORT_HOLDS_PROGRAMS | EXPORT_HOLDS_THREADS |
+              EXPORT_HOLDS_EVENTS | EXPORT_HOLDS_ARGUMENTS,
      MEMBERS(chrome)},
     {.name = "perfetto",
      .suffix = ".pftrace",
      .is_binary = true,
-     .holds = "command lines, paths of modules, names of programs, threads, functions and events, "
-              "and their arguments",
-     .holds_redacted = "names of programs, modules, threads, functions and events",
+     .holds = EXPORT_HOLDS_COMMANDS | EXPORT_HOLDS_MODULES | EXPORT_HOLDS_PROGRAMS |
+              EXPORT_HOLDS_THREADS | EXPORT_HOLDS_FUNCTIONS | EXPORT_HOLDS_EVENTS |
+              EXPORT_HOLDS_ARGUMENTS,
      MEMBERS(perfetto)},
     {.name = "firefox",
      .suffix = ".json",
-     .holds = "command line, paths of modules and sources, names of programs, threads, functions "
-              "and events, and their arguments",
-     .holds_redacted = "names of programs, modules, threads, functions and events",
+     .holds = EXPORT_HOLDS_COMMANDS | EXPORT_HOLDS_MODULES | EXPORT_HOLDS_SOURCES |
+              EXPORT_HOLDS_PROGRAMS | EXPORT_HOLDS_THREADS | EXPORT_HOLDS_FUNCTIONS |
+              EXPORT_HOLDS_EVENTS | EXPORT_HOLDS_ARGUMENTS,
      MEMBERS(firefox)},
     {.name = "speedscope",
      .suffix = ".speedscope.json",
-     .holds = "paths of sources, names of programs, threads, functions and events",
-     .holds_redacted = "names of programs, threads, functions and events",
+     .holds = EXPORT_HOLDS_SOURCES | EXPORT_HOLDS_PROGRAMS | EXPORT_HOLDS_THREADS |
+              EXPORT_HOLDS_FUNCTIONS | EXPORT_HOLDS_EVENTS,
      MEMBERS(speedscope)},
     {.name = "pprof",
      .suffix = ".pb.gz",
      .is_binary = true,
      .is_gzipped = true,
      .adds_up = true,
-     .holds = "paths of modules and sources, names of programs, functions and events",
-     .holds_redacted = "names of programs, modules, functions and events",
+     .holds = EXPORT_HOLDS_MODULES | EXPORT_HOLDS_SOURCES | EXPORT_HOLDS_PROGRAMS |
+              EXPORT_HOLDS_FUNCTIONS | EXPORT_HOLDS_EVENTS,
      MEMBERS(pprof)},
     {.name = "folded",
      .suffix = ".folded",
      .adds_up = true,
-     .holds = "names of programs, functions and events",
-     .holds_redacted = "names of programs, functions and events",
+     .holds = EXPORT_HOLDS_PROGRAMS | EXPORT_HOLDS_FUNCTIONS | EXPORT_HOLDS_EVENTS,
      MEMBERS(folded)},
     {.name = "flamegraph",
      .suffix = ".svg",
      .adds_up = true,
-     .holds = "names of the input, of programs, functions and events",
-     .holds_redacted = "names of programs, functions and events",
+     .holds = EXPORT_HOLDS_INPUT | EXPORT_HOLDS_PROGRAMS | EXPORT_HOLDS_FUNCTIONS | EXPORT_HOLDS_EVENTS,
      MEMBERS(flamegraph)},
     {.name = "mm_profdata",
      .suffix = ".mm_profdata",
      .is_binary = true,
-     .holds = "command line, names of events, and their arguments",
-     .holds_redacted = "names of events",
+     .holds = EXPORT_HOLDS_COMMANDS | EXPORT_HOLDS_EVENTS | EXPORT_HOLDS_ARGUMENTS,
      MEMBERS(profdata)},
     {0},
 };
@@ -78,6 +75,54 @@ const struct export_format *export_format_named(const char *name)
             return format;
     }
     return NULL;
+}
+
+/* "a, b and c" */
+static void add_list(struct strbuf *out, const char *const *items, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        strbuf_addf(out, "%s%s", i == 0 ? "" : i + 1 == count ? " and " : ", ", items[i]);
+}
+
+static void add_names(uint32_t holds, bool redacts, struct strbuf *out)
+{
+    const struct {
+        uint32_t bit;
+        bool is_wanted;
+        const char *name;
+    } rows[] = {
+        {EXPORT_HOLDS_INPUT, !redacts, "the input"}, {EXPORT_HOLDS_PROGRAMS, true, "programs"},
+        {EXPORT_HOLDS_MODULES, redacts, "modules"},  {EXPORT_HOLDS_THREADS, true, "threads"},
+        {EXPORT_HOLDS_FUNCTIONS, true, "functions"}, {EXPORT_HOLDS_EVENTS, true, "events"},
+    };
+    const char *names[sizeof rows / sizeof *rows];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (holds & rows[i].bit && rows[i].is_wanted)
+            names[count++] = rows[i].name;
+    strbuf_add(out, "names of ");
+    add_list(out, names, count);
+}
+
+bool export_holds(const struct export_format *format, bool redacts, bool has_modules,
+                  struct strbuf *out)
+{
+    const uint32_t of_modules = EXPORT_HOLDS_MODULES | EXPORT_HOLDS_SOURCES | EXPORT_HOLDS_FUNCTIONS;
+    const uint32_t redacted = EXPORT_HOLDS_COMMANDS | EXPORT_HOLDS_MODULES | EXPORT_HOLDS_SOURCES |
+                              EXPORT_HOLDS_ARGUMENTS | EXPORT_HOLDS_INPUT;
+    uint32_t holds = has_modules ? format->holds : format->holds & ~of_modules;
+    uint32_t paths = holds & (EXPORT_HOLDS_MODULES | EXPORT_HOLDS_SOURCES);
+    if (!redacts && holds & EXPORT_HOLDS_COMMANDS)
+        strbuf_add(out, "command lines, ");
+    if (!redacts && paths)
+        strbuf_addf(out, "paths of %s, ",
+                    paths == EXPORT_HOLDS_MODULES   ? "modules"
+                    : paths == EXPORT_HOLDS_SOURCES ? "sources"
+                                                    : "modules and sources");
+    add_names(holds, redacts, out);
+    if (!redacts && holds & EXPORT_HOLDS_ARGUMENTS)
+        strbuf_add(out, ", and their arguments");
+    return (holds & redacted) != 0;
 }
 
 void export_note(const struct export_options *options, const char *fmt, ...)
@@ -107,14 +152,16 @@ void export_note_losses(const struct export_options *options, const struct profi
                     (unsigned long long)ended->lost_records, unit_plural(ended->lost_records));
     if (ended->overwritten_pages)
         export_note(options,
-                    "%llu pages of events were overwritten (mode=flight): only the newest events "
+                    "%llu page%s of events %s overwritten (mode=flight): only the newest events "
                     "are in here",
-                    (unsigned long long)ended->overwritten_pages);
+                    (unsigned long long)ended->overwritten_pages,
+                    unit_plural(ended->overwritten_pages),
+                    unit_either(ended->overwritten_pages, "was", "were"));
     if (ended->untold_calls)
         export_note(options, "%llu call%s found no room in a full tree of calls",
                     (unsigned long long)ended->untold_calls, unit_plural(ended->untold_calls));
     if (ended->backward_intervals)
-        export_note(options,
-                    "%llu intervals were stored with an end before their start: they are empty",
-                    (unsigned long long)ended->backward_intervals);
+        export_note(options, "%llu interval%s stored with an end before the start: empty",
+                    (unsigned long long)ended->backward_intervals,
+                    unit_plural(ended->backward_intervals));
 }

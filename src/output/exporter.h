@@ -8,6 +8,7 @@
 
 #include "base/byteout.h"
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "phase/classifier.h"
 #include "profile/sink.h"
 #include "symbols/sidecar.h"
@@ -21,6 +22,18 @@ enum export_values {
     EXPORT_VALUES_INTERVALS,
     EXPORT_VALUES_SAMPLES,
     EXPORT_VALUES_MIXED, /* samples, below the intervals that they were in */
+};
+
+enum export_holding {
+    EXPORT_HOLDS_COMMANDS = 1,
+    EXPORT_HOLDS_MODULES = 2, /* their paths; redacted, their names */
+    EXPORT_HOLDS_SOURCES = 4,
+    EXPORT_HOLDS_PROGRAMS = 8,
+    EXPORT_HOLDS_THREADS = 16,
+    EXPORT_HOLDS_FUNCTIONS = 32,
+    EXPORT_HOLDS_EVENTS = 64,
+    EXPORT_HOLDS_ARGUMENTS = 128,
+    EXPORT_HOLDS_INPUT = 256, /* its name */
 };
 
 struct export_options {
@@ -38,6 +51,7 @@ struct export_options {
     size_t thread_row_count;
     export_note_fn note; /* NULL */
     void *note_ctx;
+    bool *saw_modules; /* set when frames of modules came; NULL: nobody asks */
 };
 
 struct export_format {
@@ -47,8 +61,7 @@ struct export_format {
     bool adds_up;    /* the output does not grow with the number of events */
     bool is_gzipped; /* always, whatever the file's name */
     bool has_threads_to_collapse;
-    const char *holds; /* what somebody who gets the file can read in it, beside times */
-    const char *holds_redacted;
+    uint32_t holds; /* enum export_holding: what somebody who gets the file can read in it, beside times */
     /* out and what options point to stay the caller's and outlive the state. *state is NULL after a failure. */
     int (*open)(void **state, const struct export_options *options, struct byteout *out,
                 struct lam_error *err);
@@ -62,6 +75,10 @@ extern const struct export_format export_formats[];
 
 /* NULL: there is none of that name. */
 const struct export_format *export_format_named(const char *name);
+
+/* What an output holds, in words; has_modules: samples with frames were in it. False: nothing that redaction leaves out. */
+bool export_holds(const struct export_format *format, bool redacts, bool has_modules,
+                  struct strbuf *out);
 
 /* What of the input could not be read, or is not as it was stored. */
 void export_note_losses(const struct export_options *options,

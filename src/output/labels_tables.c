@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "output/write_labels.h"
 
 enum { LABEL_COLUMNS = 56, WIDTH_OF_PERCENTILES = 110, PATH_LINES = 60 };
@@ -440,7 +441,7 @@ static void path_cells(struct maker *maker, struct table *table, const struct la
     size_t length;
     const char *label =
         labels_text(maker->labels, maker->labels->names.items[node->name].label, &length);
-    strbuf_add_bytes(&text, label, length);
+    strbuf_add_bytes(&text, length ? label : "(empty)", length ? length : 7);
     table_cell_n(table, strbuf_text(&text), text.length);
     amount_cell(maker, table, node->time_ns);
     share_cell(maker, table, node->time_ns);
@@ -628,7 +629,8 @@ void labels_summary_text(const struct report_view *view, struct strbuf *out)
     if (labels->session.measure != PROFILE_MEASURE_TIME)
         strbuf_addf(out, " (%s)", labels_measure_name(labels->session.measure));
     if (view->by_argument)
-        strbuf_addf(out, "; %s different arguments took %s of memory",
+        strbuf_addf(out, "; %s different argument%s took %s of memory",
                     unit_count(labels->arguments.rows.count).text,
+                    unit_plural(labels->arguments.rows.count),
                     unit_bytes((double)label_arguments_bytes(&labels->arguments)).text);
 }

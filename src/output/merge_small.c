@@ -184,8 +184,9 @@ static int push_run(struct merge_small *merge, const struct merge_place *place, 
         return rc;
     char what[96];
     uint64_t count = run->intervals + run->instants;
-    int size = snprintf(what, sizeof what, "%llu intervals, %llu instants, %s in all",
-                        (unsigned long long)run->intervals, (unsigned long long)run->instants,
+    int size = snprintf(what, sizeof what, "%llu interval%s, %llu instant%s, %s in all",
+                        (unsigned long long)run->intervals, unit_plural(run->intervals),
+                        (unsigned long long)run->instants, unit_plural(run->instants),
                         unit_seconds((double)run->active_ns / 1e9).text);
     struct profile_text arg = {what, size > 0 ? (size_t)size : 0};
     struct profile_interval merged = {

@@ -19,11 +19,13 @@ void run_losses_text(const struct run_matrix *matrix, struct strbuf *out)
         strbuf_add_printable(out, name, strlen(name));
         strbuf_add(out, ": ");
         if (run->lost > 0)
-            strbuf_addf(out, "%s events or samples were lost%s", unit_count((uint64_t)run->lost).text,
+            strbuf_addf(out, "%s event%s or sample%s lost%s", unit_count((uint64_t)run->lost).text,
+                        unit_plural((uint64_t)run->lost), unit_plural((uint64_t)run->lost),
                         run->overwritten_pages > 0 ? ", and " : "");
         if (run->overwritten_pages > 0)
-            strbuf_addf(out, "%s pages of events were overwritten (mode=flight)",
-                        unit_count((uint64_t)run->overwritten_pages).text);
+            strbuf_addf(out, "%s page%s of events overwritten (mode=flight)",
+                        unit_count((uint64_t)run->overwritten_pages).text,
+                        unit_plural((uint64_t)run->overwritten_pages));
         strbuf_add(out, ": what it lacks looks like a change.\n");
     }
 }

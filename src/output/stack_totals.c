@@ -2,6 +2,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/units.h"
 
 #define GROW(array, id) ((id) < (array)->count ? LAM_OK : array_resize((array), (size_t)(id) + 1))
 
@@ -127,6 +128,7 @@ int stack_totals_open(struct stack_totals **totals, const struct export_options 
         return lam_error_set(err, LAM_E_NOMEM, "export: out of memory");
     made->options = *options;
     made->frames.symbols = options->symbols;
+    made->frames.saw_modules = options->saw_modules;
     made->frames.redacts = options->redacts;
     return LAM_OK;
 }
@@ -186,10 +188,12 @@ const struct stack_total_list *stack_totals_rows(struct stack_totals *totals)
     bool of_samples = stack_totals_of_samples(totals);
     struct stack_total_list *rows = of_samples ? &totals->samples : &totals->intervals;
     struct stack_total_list *others = of_samples ? &totals->intervals : &totals->samples;
-    if (others->count && totals->options.values != EXPORT_VALUES_MIXED)
-        export_note(&totals->options, "this is about %s; %llu %s are left out (--of)",
-                    of_samples ? "samples" : "intervals", (unsigned long long)count_of(others),
-                    of_samples ? "intervals" : "samples");
+    if (others->count && totals->options.values != EXPORT_VALUES_MIXED) {
+        uint64_t count = count_of(others);
+        export_note(&totals->options, "this is about %ss; %llu %s%s left out (--of)",
+                    of_samples ? "sample" : "interval", (unsigned long long)count,
+                    of_samples ? "interval" : "sample", unit_plural(count));
+    }
     array_sort(rows, by_group_and_node);
     return rows;
 }

@@ -227,8 +227,9 @@ static void add_cache(const struct report *report, struct strbuf *out)
     struct cache_counts counts = cache_hits_count(report);
     if (counts.hits == 0)
         return;
-    strbuf_addf(out, "  %s had %s of the %s units that it was asked for: they were not compiled\n",
-                counts.program, unit_count(counts.hits).text, unit_count(counts.asked).text);
+    strbuf_addf(out, "  %s had %s of the %s unit%s that it was asked for: %s not compiled\n",
+                counts.program, unit_count(counts.hits).text, unit_count(counts.asked).text,
+                unit_plural(counts.asked), unit_either(counts.hits, "it was", "they were"));
 }
 
 int write_cargo_text(const struct report *report, const struct report_view *view,

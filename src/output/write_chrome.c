@@ -172,6 +172,7 @@ static void put_sort_index(struct chrome *chrome, const char *what, uint32_t pid
     put_bytes_out(chrome, strbuf_text(text), text->length);
 }
 
+/* At the end, once: a thread may have had many names, and its row has the last one. */
 static void name_row(struct chrome *chrome, uint32_t index)
 {
     const struct export_row *row = &chrome->rows.rows.items[index];
@@ -195,10 +196,8 @@ static int new_row(struct chrome *chrome, uint32_t index)
     int rc = keep_piece(chrome, text, &piece);
     if (rc == LAM_OK)
         rc = array_push(&chrome->row_states, ((struct chrome_row){.tail = piece}));
-    if (rc == LAM_OK) {
-        name_row(chrome, index);
+    if (rc == LAM_OK)
         put_sort_index(chrome, "thread_sort_index", pid, row->shown_tid, index);
-    }
     return rc;
 }
 
@@ -382,16 +381,9 @@ static int on_thread(void *ctx, const struct profile_thread *thread)
     return rc < 0 ? rc : own_row(chrome, thread->process, thread->thread, 0, &row);
 }
 
-/* Viewers take the last name they read. A row that several threads share keeps its first. */
 static int on_thread_name(void *ctx, const struct profile_thread_name *name)
 {
-    struct chrome *chrome = ctx;
-    int rc = export_rows_thread_name(&chrome->rows, name);
-    uint32_t row =
-        name->thread < chrome->rows.threads.count ? chrome->rows.threads.items[name->thread].row : 0;
-    if (rc == LAM_OK && row)
-        name_row(chrome, row - 1);
-    return rc;
+    return export_rows_thread_name(&((struct chrome *)ctx)->rows, name);
 }
 
 static int on_track(void *ctx, const struct profile_track *track)
@@ -809,14 +801,16 @@ int write_chrome_finish(void *state, struct lam_error *err)
 {
     struct chrome *chrome = state;
     array_each(&chrome->row_states, row) put_waiting(chrome, row);
+    for (uint32_t row = 0; row < chrome->row_states.count; row++)
+        name_row(chrome, row);
     put_text_out(chrome, "\n]}\n");
     put_block(chrome);
     if (chrome->samples_left_out)
         export_note(
             &chrome->options,
-            "%llu samples have no place in a Chrome trace (processes and waits have); firefox, "
-            "perfetto, speedscope and flamegraph show them",
-            (unsigned long long)chrome->samples_left_out);
+            "%llu sample%s without a place in a Chrome trace (processes and waits have one); "
+            "firefox, perfetto, speedscope and flamegraph show samples",
+            (unsigned long long)chrome->samples_left_out, unit_plural(chrome->samples_left_out));
     if (chrome->folds)
         export_note(&chrome->options,
                     "%llu call%s counted and not stored one by one: each sum of them is an instant",

@@ -411,6 +411,7 @@ int write_firefox_open(void **state, const struct export_options *options, struc
     firefox->out = out;
     firefox->rows.in_order = true;
     firefox->frames.symbols = options->symbols;
+    firefox->frames.saw_modules = options->saw_modules;
     firefox->frames.redacts = options->redacts;
     firefox->names.symbols = options->symbols;
     struct frame_names names = symbol_names_frames(&firefox->names);

@@ -388,8 +388,9 @@ static void put_subtitle(struct flamegraph *flame)
                        (unsigned long long)flame->merged, unit_plural(flame->merged),
                        percent(flame, flame->merged_value));
     if (flame->deeper)
-        byteout_printf(flame->out, "%s%llu beyond %d rows are merged into the last one",
-                       flame->merged ? "; " : "", (unsigned long long)flame->deeper, ROWS_MAX);
+        byteout_printf(flame->out, "%s%llu beyond %d rows %s merged into the last one",
+                       flame->merged ? "; " : "", (unsigned long long)flame->deeper, ROWS_MAX,
+                       unit_either(flame->deeper, "is", "are"));
     byteout_text(flame->out, "</text>\n");
 }
 

@@ -186,8 +186,9 @@ int write_folded_finish(void *state, struct lam_error *err)
         return rc == LAM_E_TOOBIG ? rc : lam_error_set(err, rc, "folded: %s", lam_code_text(rc));
     if (folded->merged_stacks)
         export_note(&folded->options,
-                    "%llu stacks below %llu ns are merged into \"(smaller)\", %.3g%% of the whole",
-                    (unsigned long long)folded->merged_stacks, (unsigned long long)folded->min_value,
+                    "%llu stack%s below %llu ns merged into \"(smaller)\", %.3g%% of the whole",
+                    (unsigned long long)folded->merged_stacks, unit_plural(folded->merged_stacks),
+                    (unsigned long long)folded->min_value,
                     100.0 * (double)folded->merged_value / (double)folded->tree.nodes.items[0].total);
     if (folded->deep_stacks)
         export_note(&folded->options, "%llu stack%s of more than %d names merged into \"%s\"",

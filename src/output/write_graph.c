@@ -188,7 +188,7 @@ static void idle_cells(struct table *table, const struct report *report,
     if (stretch->running == 0)
         table_cell(table, "no unit");
     else if (stretch->unit == GRAPH_NONE)
-        table_cellf(table, "%u units", stretch->running);
+        table_cellf(table, "%u unit%s", stretch->running, unit_plural(stretch->running));
     else if (stretch->running == 1)
         table_cell(table, title_of(report, stretch->unit));
     else

@@ -25,7 +25,7 @@ int write_headers_text(const struct report *report, const struct report_view *vi
     for (size_t i = 0; i < costs->items.count && i < HEADERS_SHOWN; i++) {
         const struct header_cost *cost = &costs->items.items[i];
         table_cell(&table, cost->file);
-        table_cellf(&table, "%s times", unit_count(cost->count).text);
+        table_cellf(&table, "%s time%s", unit_count(cost->count).text, unit_plural(cost->count));
         table_cell(&table, unit_seconds(cost->total_s).text);
         table_cell(&table, unit_seconds(cost->self_s).text);
     }

@@ -772,6 +772,7 @@ int write_perfetto_open(void **state, const struct export_options *options, stru
     perfetto->out = out;
     perfetto->rows.in_order = true;
     perfetto->frames.symbols = options->symbols;
+    perfetto->frames.saw_modules = options->saw_modules;
     perfetto->frames.redacts = options->redacts;
     return LAM_OK;
 }
@@ -798,8 +799,8 @@ int write_perfetto_finish(void *state, struct lam_error *err)
     if (rc < 0)
         return lam_error_set(err, rc, "perfetto: %s", lam_code_text(rc));
     if (perfetto->clamped)
-        export_note(&perfetto->options, "%llu times before the trace's start are shown at its start",
-                    (unsigned long long)perfetto->clamped);
+        export_note(&perfetto->options, "%llu time%s before the trace's start shown at its start",
+                    (unsigned long long)perfetto->clamped, unit_plural(perfetto->clamped));
     if (perfetto->folds)
         export_note(&perfetto->options,
                     "%llu call%s counted and not stored one by one: each sum of them is an instant",

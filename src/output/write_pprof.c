@@ -464,8 +464,8 @@ int write_pprof_finish(void *state, struct lam_error *err)
         return rc == LAM_E_TOOBIG ? rc : lam_error_set(err, rc, "pprof: %s", lam_code_text(rc));
     if (pprof->small)
         export_note(&pprof->options,
-                    "%zu stacks below %llu ns are merged into \"(smaller)\" of what is around them",
-                    pprof->small, (unsigned long long)pprof->min_value);
+                    "%zu stack%s below %llu ns merged into \"(smaller)\" of what is around",
+                    pprof->small, unit_plural(pprof->small), (unsigned long long)pprof->min_value);
     if (pprof->deep)
         export_note(&pprof->options, "%zu stack%s of more than %d frames cut at \"(deeper)\"",
                     pprof->deep, unit_plural(pprof->deep), PPROF_DEPTH_MAX);

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "output/profdata_pages.h"
 #include "output/safe_text.h"
 
@@ -416,14 +417,15 @@ static void tell_losses(const struct writer *writer)
                     "their threads",
                     (unsigned long long)writer->processes);
     if (writer->clamped)
-        export_note(options, "%llu times or values lie beyond 48 bits, and were cut to them",
-                    (unsigned long long)writer->clamped);
+        export_note(options, "%llu time%s or value%s beyond 48 bits cut to them",
+                    (unsigned long long)writer->clamped, unit_plural(writer->clamped),
+                    unit_plural(writer->clamped));
     if (writer->folds)
-        export_note(options, "%llu calls that were stored as sums are left out",
-                    (unsigned long long)writer->folds);
+        export_note(options, "%llu call%s left out: counted, and not stored one by one",
+                    (unsigned long long)writer->folds, unit_plural(writer->folds));
     if (writer->tracks_away)
-        export_note(options, "%llu intervals paused meanwhile, which the format cannot say",
-                    (unsigned long long)writer->tracks_away);
+        export_note(options, "%llu interval%s paused meanwhile, which the format cannot say",
+                    (unsigned long long)writer->tracks_away, unit_plural(writer->tracks_away));
 }
 
 int write_profdata_finish(void *state, struct lam_error *err)

@@ -259,6 +259,7 @@ int write_speedscope_open(void **state, const struct export_options *options, st
     scope->unit = "nanoseconds";
     scope->rows.in_order = true;
     scope->frames.symbols = options->symbols;
+    scope->frames.saw_modules = options->saw_modules;
     scope->frames.redacts = options->redacts;
     int rc = spool_open(&scope->spool, options->scratch_dir, err);
     if (rc < 0)
@@ -437,15 +438,17 @@ static void put_frames(struct scope *scope)
 static void note_left_out(const struct scope *scope)
 {
     if (scope->integers)
-        export_note(&scope->options, "%llu integers have no place in speedscope's format",
-                    (unsigned long long)scope->integers);
+        export_note(&scope->options,
+                    "%llu integer%s left out: speedscope's format has no place for them",
+                    (unsigned long long)scope->integers, unit_plural(scope->integers));
     if (scope->folds)
         export_note(
             &scope->options, "%llu call%s counted and not stored one by one: speedscope's format has no place for them",
             (unsigned long long)scope->folds, unit_plural(scope->folds));
     if (scope->waits)
-        export_note(&scope->options, "%llu waits have no place in speedscope's format",
-                    (unsigned long long)scope->waits);
+        export_note(&scope->options,
+                    "%llu wait%s left out: speedscope's format has no place for them",
+                    (unsigned long long)scope->waits, unit_plural(scope->waits));
 }
 
 int write_speedscope_finish(void *state, struct lam_error *err)

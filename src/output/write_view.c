@@ -693,8 +693,9 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
         strbuf_add_printable(&view->line, ended->first_damage, strlen(ended->first_damage));
     }
     if (ended->overwritten_pages)
-        strbuf_addf(&view->line, "  overwritten %llu pages",
-                    (unsigned long long)ended->overwritten_pages);
+        strbuf_addf(&view->line, "  overwritten %llu page%s",
+                    (unsigned long long)ended->overwritten_pages,
+                    unit_plural(ended->overwritten_pages));
     strbuf_addf(&view->line, "  lost %llu  unidentified cpu %s",
                 (unsigned long long)ended->lost_records,
                 view_duration(ended->unidentified_cpu_ns, &cpu));

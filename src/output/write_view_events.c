@@ -1,6 +1,7 @@
 /* Events of instrumented programs in `lamella view`: intervals, instants, integers, folds, tracks. */
 #include <string.h>
 
+#include "base/units.h"
 #include "output/view_lines.h"
 
 int view_on_path(void *ctx, const struct profile_path *path)
@@ -245,7 +246,8 @@ int view_on_fold(void *ctx, const struct profile_fold *in)
         struct unit_text total, self;
         put_where(view, in->at_ns, in->track, thread);
         view_branch_indent(view, in->path ? path_depth(view, in->path) - 1 : 0);
-        strbuf_addf(&view->line, "%llu calls  ", (unsigned long long)in->count);
+        strbuf_addf(&view->line, "%llu call%s  ", (unsigned long long)in->count,
+                    unit_plural(in->count));
         put_label(view, label_of(view, in->label));
         if (!view->options.is_tree) /* there the indentation says it */
             put_path(view, in->path);

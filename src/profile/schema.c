@@ -158,8 +158,10 @@ static const struct schema_column coverage_columns[] = {
           "of instrumented programs, that found no room in a full tree of calls"),
     COUNT(JSON, 1, "unbalanced_exits",
           "calls closed without an exit of their own, and exits without a call"),
-    COUNT(JSON, 1, "refused_ends",
-          "of intervals that had ended already, or that a forked parent began"),
+    COUNT(
+        JSON, 1, "refused_ends",
+        "of intervals that had ended already or that a forked parent began, and switches to tracks "
+        "that were never made"),
     COUNT(JSON, 1, "refused_recorders",
           "processes that were to record themselves (LAMELLA_OUT), and could not"),
     COUNT(JSON, 1, "clamped_times",

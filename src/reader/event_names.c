@@ -348,6 +348,8 @@ void event_names_add_string(struct event_names *names, uint32_t id, struct strbu
         const struct event_string *string = string_get(names, top);
         if (top >= MARK_COMMA && top <= MARK_CLOSE) {
             add_mark(out, top);
+        } else if (top == 0) {
+            continue; /* the empty label */
         } else if (!string) {
             add_number(out, top);
         } else if (!string->is_composed) {

@@ -150,6 +150,7 @@ static const char *const loss_names[] = {
     [STREAM_LOSS_TRUNCATED] = "truncated",
     [STREAM_LOSS_NO_MEMORY] = "no_memory",
     [STREAM_LOSS_IN_HANDLER] = "in_handler",
+    [STREAM_LOSS_NO_COUNTER] = "no_counter",
 };
 static const char *const loss_texts[] = {
     [STREAM_LOSS_NO_SPACE] = "no space on the disk",
@@ -158,6 +159,7 @@ static const char *const loss_texts[] = {
     [STREAM_LOSS_TRUNCATED] = "somebody truncated the stream file",
     [STREAM_LOSS_NO_MEMORY] = "no memory for a thread's state",
     [STREAM_LOSS_IN_HANDLER] = "a signal handler came while the thread's page was being changed",
+    [STREAM_LOSS_NO_COUNTER] = "a thread's counters could not be opened: its values are 0",
 };
 
 const char *stream_loss_name(uint32_t loss)

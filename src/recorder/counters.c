@@ -32,6 +32,8 @@ static int open_event(uint32_t type, uint64_t config, int with_kernel)
         .type = type,
         .size = sizeof attr,
         .config = config,
+        .pinned =
+            1, /* always on the processor: one that shares it with others counts a part of the time, unsaid */
         .exclude_kernel = !with_kernel,
         .exclude_hv = 1,
     };
@@ -43,18 +45,6 @@ static int code_of(int rc)
     return rc == -EACCES || rc == -EPERM ? LAM_E_PERM : LAM_E_UNSUPPORTED;
 }
 
-static int open_one(struct perf_event_value *value, uint32_t type, uint64_t config, int with_kernel)
-{
-    int fd = open_event(type, config, with_kernel);
-    value->fd = fd < 0 ? 0 : fd + 1;
-    value->page = NULL;
-    if (fd < 0)
-        return code_of(fd);
-    void *page = sys_mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
-    value->page = sys_is_error(page) ? NULL : page;
-    return LAM_OK;
-}
-
 static void close_one(struct perf_event_value *value)
 {
     if (value->page)
@@ -63,6 +53,23 @@ static void close_one(struct perf_event_value *value)
         sys_close(value->fd - 1);
     value->fd = 0;
     value->page = NULL;
+}
+
+static int open_one(struct perf_event_value *value, uint32_t type, uint64_t config, int with_kernel)
+{
+    int fd = open_event(type, config, with_kernel);
+    if (fd < 0)
+        return code_of(fd);
+    /* High: a program that closes descriptors it does not know, or opens its own in their place, begins below. */
+    value->fd = claim_move_high(fd) + 1;
+    void *page = sys_mmap(NULL, 4096, PROT_READ, MAP_SHARED, value->fd - 1, 0);
+    value->page = sys_is_error(page) ? NULL : page;
+    /* A pinned event that found no place on the processor reads as the end of a file. */
+    uint64_t count;
+    if (sys_read(value->fd - 1, &count, sizeof count) == (long)sizeof count)
+        return LAM_OK;
+    close_one(value);
+    return LAM_E_UNSUPPORTED;
 }
 
 static void counter_close(struct perf_counter *counter)

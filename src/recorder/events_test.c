@@ -333,6 +333,32 @@ static void open_again(void **state)
     unlink(other);
 }
 
+static void tracks_that_were_never_made(void **state)
+{
+    (void)state;
+    begin_with("");
+    struct lam_kind kind = lam_kind_intern(LAM_DEFAULT, "Work");
+    struct lam_label step = lam_label_intern(LAM_DEFAULT, "step", 4);
+    struct lam_track track = lam_track_create(LAM_DEFAULT, step), none = {0};
+    struct lam_track nowhere = {track.id + 7};
+    assert_int_equal(lam_track_switch(LAM_DEFAULT, track), LAM_OK);
+    assert_int_equal(lam_track_switch(LAM_DEFAULT, nowhere), LAM_E_INVAL);
+    lam_instant(LAM_DEFAULT, kind, step);
+    assert_int_equal(lam_track_end(LAM_DEFAULT, nowhere), LAM_E_INVAL);
+    assert_int_equal(lam_track_end(LAM_DEFAULT, none), LAM_OK);
+    assert_int_equal(lam_track_switch(LAM_DEFAULT, none), LAM_OK);
+    assert_int_equal(lam_track_end(LAM_DEFAULT, track), LAM_OK);
+    struct lam_stats stats = {.size = sizeof stats};
+    lam_recorder_stats(LAM_DEFAULT, &stats);
+    assert_int_equal(stats.refused_ends, 2);
+    finish();
+    const struct decoded_event *event = decoded_find(&in, "step", 0);
+    assert_non_null(event);
+    assert_int_equal(event->track, track.id);
+    assert_int_equal(in.header->counts[STREAM_COUNT_FOREIGN_ENDS], 2);
+    end();
+}
+
 static void options_by_text(void **state)
 {
     (void)state;
@@ -430,12 +456,19 @@ static void errors_in_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_when_off),   cmocka_unit_test(scopes_nest),
-        cmocka_unit_test(ends_and_misuse),    cmocka_unit_test(values_and_points),
-        cmocka_unit_test(arguments),          cmocka_unit_test(many_pages),
-        cmocka_unit_test(many_kinds),         cmocka_unit_test(filters),
-        cmocka_unit_test(detached_intervals), cmocka_unit_test(open_again),
-        cmocka_unit_test(options_by_text),    cmocka_unit_test(errors_in_words),
+        cmocka_unit_test(nothing_when_off),
+        cmocka_unit_test(scopes_nest),
+        cmocka_unit_test(ends_and_misuse),
+        cmocka_unit_test(values_and_points),
+        cmocka_unit_test(arguments),
+        cmocka_unit_test(many_pages),
+        cmocka_unit_test(many_kinds),
+        cmocka_unit_test(filters),
+        cmocka_unit_test(detached_intervals),
+        cmocka_unit_test(open_again),
+        cmocka_unit_test(tracks_that_were_never_made),
+        cmocka_unit_test(options_by_text),
+        cmocka_unit_test(errors_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

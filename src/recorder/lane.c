@@ -512,7 +512,7 @@ struct lane *lane_new(struct lam_recorder *rec, uint32_t generation)
     flight_begin_thread(lane);
     if (counters_open(lane) < 0) {
         /* Of this thread there will be no values; its intervals read zero. */
-        lane_count_lost(rec, STREAM_LOSS_IO);
+        lane_count_lost(rec, STREAM_LOSS_NO_COUNTER);
     }
     begin_thread(lane);
     lane->next_of_thread = thread_state.all;

@@ -26,6 +26,15 @@ static int is_left_out(struct lane *lane, uint64_t now)
     return lane->page && now - lane->switch_told < lane->rec->time_every / 100;
 }
 
+/* Made by this recorder, or, of the default one, by one that was open before. What is not is counted. */
+static int is_made(struct lane *lane, struct lam_track track)
+{
+    if (track.id <= __atomic_load_n(&lane->rec->lexicon->next_track, __ATOMIC_RELAXED))
+        return 1;
+    lane_count(lane, STREAM_COUNT_FOREIGN_ENDS);
+    return 0;
+}
+
 int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
 {
     if (lam_is_off(rec))
@@ -35,6 +44,8 @@ int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
         return LAM_E_CLOSED;
     if (lane->track == track.id)
         return LAM_OK;
+    if (!is_made(lane, track))
+        return LAM_E_INVAL;
     if (calls_are_folded(lane->rec)) {
         uint64_t now = lane_now(lane);
         if (is_left_out(lane, now)) {
@@ -63,6 +74,10 @@ int lam_track_end(struct lam_recorder *rec, struct lam_track track)
     struct lane *lane = lane_of(rec);
     if (!lane)
         return LAM_E_CLOSED;
+    if (!track.id)
+        return LAM_OK; /* of a recorder that was off when it was to be made */
+    if (!is_made(lane, track))
+        return LAM_E_INVAL;
     if (lane->track == track.id)
         lam_track_switch(rec, (struct lam_track){0});
     if (lane->rec->tracks)

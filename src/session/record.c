@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
+#include "base/units.h"
 #include "session/agent_locate.h"
 #include "session/control_file.h"
 #include "session/recover.h"
@@ -201,15 +202,11 @@ static void warn_of_daemons(struct recording *rec)
 {
     struct strbuf names = {0};
     size_t count = rec->outcome->daemons = find_daemons(rec, &names);
-    if (count == 1)
+    if (count)
         record_warn(
-            rec, "1 process of the command still runs (%s) and is not in the recording from here on",
-            strbuf_text(&names));
-    else if (count)
-        record_warn(
-            rec,
-            "%zu processes of the command still run (%s) and are not in the recording from here on",
-            count, strbuf_text(&names));
+            rec, "%zu %s of the command still %s (%s) and %s not in the recording from here on",
+            count, unit_either(count, "process", "processes"), unit_either(count, "runs", "run"),
+            strbuf_text(&names), unit_either(count, "is", "are"));
     strbuf_free(&names);
 }
 

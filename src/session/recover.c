@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "session/collect.h"
 #include "session/control_file.h"
 #include "session/scratch.h"
@@ -101,10 +102,11 @@ static int finish_locked(const char *dir, const char *scratch, bool force,
         rc = lam_error_set(err, LAM_E_BUSY, "%s: another command is recovering it", dir);
     else if (running)
         rc = lam_error_set(err, LAM_E_BUSY,
-                           "%s: its launcher has died, but %zu of its processes still run; wait "
-                           "for them, or take what there is "
+                           "%s: its launcher has died, but %zu of its processes still %s; wait "
+                           "for %s, or take what there is "
                            "with lamella clean --recover --force %s",
-                           dir, running, dir);
+                           dir, running, unit_either(running, "runs", "run"),
+                           unit_either(running, "it", "them"), dir);
     else
         rc = finish(dir, scratch, symbols, err);
     close(fd);

@@ -43,6 +43,7 @@ enum stream_loss {
     STREAM_LOSS_TRUNCATED,  /* somebody truncated the file under us (SIGBUS) */
     STREAM_LOSS_NO_MEMORY,  /* no anonymous memory for the thread's state */
     STREAM_LOSS_IN_HANDLER, /* recorded by a handler of a fault that came while the library changed pages */
+    STREAM_LOSS_NO_COUNTER, /* a thread's counters could not be opened: its intervals have none of their values */
     STREAM_LOSS_KINDS = 8,
 };
 
@@ -63,8 +64,8 @@ enum stream_damage {
 enum stream_count {
     STREAM_COUNT_CLAMPED_TIMES, /* times before the one they must not precede, moved to it */
     STREAM_COUNT_UNBALANCED_EXITS, /* calls that were closed without an exit of their own, exits without a call */
-    STREAM_COUNT_REPEATED_ENDS,  /* ends of intervals that had ended, refused */
-    STREAM_COUNT_FOREIGN_ENDS,   /* ends, in a forked child, of intervals of its parent, refused */
+    STREAM_COUNT_REPEATED_ENDS, /* ends of intervals that had ended, refused */
+    STREAM_COUNT_FOREIGN_ENDS, /* uses of handles and tracks that this process never made, or its parent did, refused */
     STREAM_COUNT_RECYCLED_PAGES, /* flight recorder: pages whose events were overwritten */
     STREAM_COUNT_UNTOLD_CALLS, /* calls that found no node in a full tree (the nodes tell where) */
     STREAM_COUNT_KINDS,
