@@ -50,14 +50,14 @@ static uint32_t begin_writing(struct lane *lane, const struct calls *calls, cons
 {
     uint32_t track = lane->track;
     if (frame == calls->frames && track != calls->track)
-        lane_set_track(lane, calls->track);
+        lane_set_track(lane, calls->track, lane_now(lane));
     return track;
 }
 
 static void end_writing(struct lane *lane, uint32_t track)
 {
     if (track != lane->track)
-        lane_set_track(lane, track);
+        lane_set_track(lane, track, lane_now(lane));
 }
 
 static void release(struct calls *calls, struct frame *frame, uint32_t *link)

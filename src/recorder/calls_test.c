@@ -455,6 +455,32 @@ static uint64_t active_of(const struct decoded_event *ev, uint32_t *track)
     return UINT64_MAX;
 }
 
+/* One that is told late, since the thread slept behind it, has the time that it had. */
+static void switch_before_a_pause(void **state)
+{
+    (void)state;
+    begin_with("calls=tree");
+    struct lam_track one = lam_track_create(LAM_DEFAULT, label("one"));
+    struct lam_track two = lam_track_create(LAM_DEFAULT, label("two"));
+    lam_track_switch(LAM_DEFAULT, one);
+    struct lam_handle kept =
+        lam_begin(LAM_DEFAULT, lam_kind_intern(LAM_DEFAULT, "Work"), label("on one"));
+    lam_track_switch(LAM_DEFAULT, two);
+    enter("sleeps", 500 * 1000 * 1000);
+    leave("sleeps", 1000);
+    lam_track_switch(LAM_DEFAULT, one);
+    assert_int_equal(lam_end(LAM_DEFAULT, kept), LAM_OK);
+    finish();
+    uint64_t times[3] = {0, 0, 0};
+    size_t switches = 0;
+    for (size_t i = 0; i < in.count; i++)
+        if (in.events[i].code == STREAM_SLOT_TRACK_SWITCH && switches < 3)
+            times[switches++] = in.events[i].start;
+    assert_int_equal(switches, 3);
+    assert_true(times[1] - times[0] < 1000 * 1000 && times[2] - times[1] > 400 * 1000 * 1000);
+    end();
+}
+
 /* However long coroutines take turns: few switches are told, the file keeps to its bound by going over to the tree, nothing is
  * lost, and calls that are stored bring their track and how long that ran. */
 static void switches_of_thinned_calls(void **state)
@@ -757,6 +783,7 @@ int main(void)
         cmocka_unit_test(tracks),
         cmocka_unit_test(many_tracks),
         cmocka_unit_test(switches_in_the_tree),
+        cmocka_unit_test(switch_before_a_pause),
         cmocka_unit_test(switches_of_thinned_calls),
         cmocka_unit_test(short_coroutines),
         cmocka_unit_test(one_in_n_by_callees),

@@ -256,7 +256,8 @@ static int change_base(struct lane *lane, uint64_t time, int is_past)
 }
 
 /* ---- switches of tracks that are not told (the tree) ----
- * Such a lane has a page and the limit 0: whatever event comes next finds no room, and the switch is told before it. */
+ * Such a lane has a page and the limit 0: whatever event comes next finds no room, and the switch is told before it, with
+ * the time that it had: the thread may have slept since. */
 
 static int is_switch_untold(const struct lane *lane)
 {
@@ -265,20 +266,20 @@ static int is_switch_untold(const struct lane *lane)
 
 static int tell_switch(struct lane *lane)
 {
-    uint64_t now = lane_now(lane);
+    uint64_t at = lane->switched_at > lane->base ? lane->switched_at : lane->base;
     lane->limit = lane->page + lane->size;
     if (lane->limit - lane->next < 2 * sizeof(struct stream_slot)) {
-        if (next_page(lane, 2 * sizeof(struct stream_slot), now) < 0)
+        if (next_page(lane, 2 * sizeof(struct stream_slot), at) < 0)
             return -1;
-    } else if ((now - lane->base) >> STREAM_SLOT_TIME_BITS) {
-        put_base(lane, now);
+    } else if ((at - lane->base) >> STREAM_SLOT_TIME_BITS) {
+        put_base(lane, at);
     }
     struct slot_place place = {
         .slot = (struct stream_slot *)lane->next, // NOLINT(performance-no-int-to-ptr)
-        .since = now - lane->base};
+        .since = at > lane->base ? at - lane->base : 0};
     lane->next += sizeof(struct stream_slot);
     slot_store(&place, lane->track, STREAM_SLOT_TRACK_SWITCH, 0);
-    lane->switch_told = now;
+    lane->switch_told = at;
     return 0;
 }
 

@@ -78,7 +78,8 @@ struct lane {
     uint32_t loss;        /* enum stream_loss: why there was no page */
     uint64_t retry_ticks; /* no space: not tried again before */
     uint64_t told_ticks;  /* last TIME record of this lane */
-    uint64_t switch_told; /* tree: when a switch of tracks was told last, in the lane's clock */
+    uint64_t switch_told; /* when a switch of tracks was told last, in the lane's clock */
+    uint64_t switched_at; /* when one was made that is not told yet */
     struct stream_cursor records;
     struct calls *calls; /* of the track that runs, or the thread's own */
     struct calls *own_calls;

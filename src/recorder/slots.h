@@ -86,8 +86,9 @@ static inline struct slot_place slot_reserve(struct lane *lane, uint32_t size, u
 }
 
 /* The lane goes over to a track; the next event tells. */
-static inline void lane_set_track(struct lane *lane, uint32_t track)
+static inline void lane_set_track(struct lane *lane, uint32_t track, uint64_t now)
 {
+    LANE_STORE(lane->switched_at, now);
     /* The track before the limit: a handler that tells the switch tells the right one. */
     LANE_STORE(lane->track, track);
     HANDLER_FENCE();

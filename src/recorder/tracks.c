@@ -49,7 +49,7 @@ int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
     if (calls_are_folded(lane->rec)) {
         uint64_t now = lane_now(lane);
         if (is_left_out(lane, now)) {
-            lane_set_track(lane, track.id);
+            lane_set_track(lane, track.id, now);
             calls_switch_track(lane, track.id, now);
             return LAM_OK;
         }
