@@ -8,8 +8,12 @@
 #include "base/deflate_loop.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/pool.h"
 
 enum { CHUNK_BYTES = 1 << 16, GZIP_LEVEL = 5, ZSTD_LEVEL = 1, GZIP_WINDOW = 15 + 16 };
+
+/* zstd beside whoever makes the bytes: two keep up with our fastest writer. Its frames are the same with any number but none. */
+enum { ZSTD_THREADS = 2 };
 
 struct packed_out {
     int fd;
@@ -123,6 +127,10 @@ int packed_out_open(struct packed_out **packed, int fd, enum packing packing, st
         is_ready =
             made->zstd &&
             !ZSTD_isError(ZSTD_CCtx_setParameter(made->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL));
+        unsigned threads = pool_default_threads();
+        if (made->zstd) /* refused by a libzstd without threads: then it is done here */
+            (void)ZSTD_CCtx_setParameter(made->zstd, ZSTD_c_nbWorkers,
+                                         threads < ZSTD_THREADS ? (int)threads : ZSTD_THREADS);
     }
     if (is_ready)
         made->packing = packing;

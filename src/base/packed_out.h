@@ -15,7 +15,7 @@ enum packing packing_of(const char *name);
 struct packed_out;
 
 /* fd stays the caller's and outlives it. The same bytes in give the same bytes out: no time, no name is stored. Memory:
- * 0.3 MB (gzip), some 4 MB (zstd). LAM_OK or LAM_E_NOMEM. */
+ * 0.3 MB (gzip), some 12 MB (zstd, which works on threads of its own). LAM_OK or LAM_E_NOMEM. */
 int packed_out_open(struct packed_out **packed, int fd, enum packing packing, struct lam_error *err);
 
 /* For byteout_init(out, packed_out_write, packed). */

@@ -91,8 +91,7 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* LAMELLA_THREADS, else one a processor that we may use. */
-static unsigned default_threads(void)
+unsigned pool_default_threads(void)
 {
     const char *asked = getenv("LAMELLA_THREADS");
     uint64_t threads;
@@ -127,7 +126,7 @@ static void start_threads(struct pool *pool)
 int pool_open(struct pool **out, unsigned threads, struct lam_error *err)
 {
     if (threads == 0)
-        threads = default_threads();
+        threads = pool_default_threads();
     struct pool *pool = mem_zalloc(1, sizeof *pool);
     if (pool)
         pool->workers = mem_zalloc(threads, sizeof *pool->workers);

@@ -13,8 +13,12 @@ struct pool;
  * per-thread state. Returns LAM_OK or a negative code, which stops the loop. */
 typedef int (*pool_fn)(void *ctx, size_t item, unsigned worker);
 
-/* Opens a pool of `threads` workers, the caller of pool_run() among them; 0 is what the environment
- * variable LAMELLA_THREADS says, or else one a processor that we may use, 32 at most. Threads start
+/* What the environment variable LAMELLA_THREADS says, else one a processor that we may use; 32 at
+ * most. */
+unsigned pool_default_threads(void);
+
+/* Opens a pool of `threads` workers, the caller of pool_run() among them; 0 is
+ * pool_default_threads(). Threads start
  * with the first run that has work for them, and block all signals. When the system refuses some the
  * others do their work, at least the caller. */
 int pool_open(struct pool **pool, unsigned threads, struct lam_error *err);
