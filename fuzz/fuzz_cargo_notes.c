@@ -11,9 +11,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_fingerprint(const uint8_t *data, size_t size)
 {
-    struct fingerprint items[2] = {{.place = "debug", .package = "a", .hash = "0", .unit = "lib-a"},
-                                   {.place = "debug", .package = "b", .hash = "0", .unit = "lib-b"}};
-    for (int i = 0; i < 2; i++) {
+    struct fingerprint items[3] = {
+        {.place = "debug", .package = "a", .hash = "0", .unit = "lib-a"},
+        {.place = "debug", .package = "b", .hash = "0", .unit = "lib-b"},
+        {.place = "debug", .package = "c", .hash = "0", .unit = "run-build-script-c"}};
+    for (int i = 0; i < 3; i++) {
         items[i].json = (const char *)data;
         items[i].json_bytes = i ? size : size / 2;
         items[i].inputs = data;
@@ -21,11 +23,13 @@ static void read_fingerprint(const uint8_t *data, size_t size)
         items[i].value = (uint64_t)i + 1;
         items[i].inputs_ns = 1;
     }
-    struct fingerprints before = {.items = {items, 1, 1}}, after = {.items = {items, 2, 2}};
-    struct package_dir dir = {"a", "/nowhere"};
-    struct package_dirs dirs = {&dir, 1, 1};
+    struct fingerprint old[2] = {items[0], items[2]};
+    struct fingerprints before = {.items = {old, 2, 2}}, after = {.items = {items, 3, 3}};
+    struct package_dir own[] = {{"a", "/nowhere"}, {"c", "/nowhere"}};
+    struct package_dirs dirs = {own, 2, 2};
     struct build_causes causes;
-    before.items.items[0].built_ns = 1;
+    old[0].built_ns = 1;
+    old[1].built_ns = 1; /* what a script looks at is newer than that at first sight */
     if (build_causes_find(&causes, &before, &after, &dirs) == LAM_OK)
         build_causes_free(&causes);
     struct fingerprint_inputs inputs = fingerprint_inputs(&items[0]);

@@ -3,11 +3,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/json_read.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "build/cargo_fingerprint.h"
+#include "build/cargo_script_inputs.h"
 
 enum { FILES_NAMED = 3 };
 
@@ -265,6 +267,18 @@ static const char *rebuilt_dependency(struct finder *finder, struct settings *af
     return take_text(finder);
 }
 
+/* Files that a build script asked to be looked at, when it ran before. */
+static const char *changed_for_script(struct finder *finder, const struct fingerprint *before,
+                                      struct piece local)
+{
+    if (!text_starts_with(before->unit, "run-build-script-"))
+        return NULL;
+    after_colon(&local);
+    bool changed = script_inputs_changed(local.text, local.length, before->package, finder->dirs,
+                                         before->built_ns, &finder->text);
+    return changed ? take_text(finder) : NULL;
+}
+
 /* What a build script asked to be looked at, and others' notes that are no list of files. */
 static const char *changed_local(struct finder *finder, struct settings *before,
                                  struct settings *after)
@@ -330,6 +344,8 @@ static void find_reason(struct finder *finder, const struct fingerprint *before,
         cause->reason = "its last build was not finished";
     if (!cause->reason)
         cause->reason = changed_inputs(finder, before);
+    if (!cause->reason && has_old)
+        cause->reason = changed_for_script(finder, before, old.local);
     if (!cause->reason && has_old && has_new)
         cause->reason = changed_local(finder, &old, &new);
     if (!cause->reason && has_new)

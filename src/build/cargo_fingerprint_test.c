@@ -60,10 +60,23 @@ static void put_unit(const char *dir, const char *unit, const char *json, const 
     "{\"rustc\":1,\"features\":\"" features                                         \
     "\",\"target\":2,\"profile\":3,\"path\":4,\"deps\":[" deps "],\"local\":[" rest \
     "],\"rustflags\":[],\"config\":5,\"compile_kind\":0}"
+#define FILES(paths) \
+    "{\"RerunIfChanged\":{\"output\":\"debug/build/x/output\",\"paths\":[" paths "]}}"
 #define ENV(value) "{\"RerunIfEnvChanged\":{\"var\":\"MODE\",\"val\":\"" value "\"}}"
 
 static const char value_a[] = "0100000000000000", value_b[] = "0200000000000000",
                   value_c[] = "0300000000000000";
+
+/* The run of a build script has neither a list of sources nor a time of its beginning. */
+static void put_run(const char *dir, const char *paths, int64_t at_s)
+{
+    char name[256], json[512];
+    snprintf(json, sizeof json, SETTINGS("[]", "", FILES("%s")), paths);
+    snprintf(name, sizeof name, PLACE "%s/run-build-script-x.json", dir);
+    put(name, json, strlen(json), at_s);
+    snprintf(name, sizeof name, PLACE "%s/run-build-script-x", dir);
+    put(name, value_c, strlen(value_c), at_s);
+}
 
 static const struct build_cause *cause_of(const struct build_causes *causes, const char *package)
 {
@@ -97,6 +110,9 @@ static void make_before(void)
     put_unit("e-00000000000000ee", "lib-e", SETTINGS("[]", "", ""), "", "src/lib.rs", 1001);
     put_unit("same-00000000000000ff", "lib-same", SETTINGS("[]", "", ""), value_c, "src/lib.rs",
              1001);
+    put_run("s-00000000000000aa", "\"there.txt\",\"gone.txt\"", 1001);
+    put_run("t-00000000000000aa", "\"same.txt\",\"data\",\"x.proto\"", 1001);
+    put_run("u-00000000000000aa", "\"u.txt\"", 1001); /* of no package here */
     put(PLACE "no-hash/lib-x.json", "{}", 2, 1000);
     put(PLACE "half-00000000000000ab/lib-half.json", "{\"rustc\":", 9, 1000);
     put("target/x86_64-unknown-linux-gnu/release/.fingerprint/f-00000000000000aa/lib-f.json", "{}",
@@ -116,6 +132,13 @@ static void make_after(void)
     put_unit("e-00000000000000ee", "lib-e", SETTINGS("[]", "", ""), value_c, "src/lib.rs", 3001);
     put_unit("fresh-00000000000000aa", "lib-fresh", SETTINGS("[]", "", ""), value_c, "src/lib.rs",
              3001);
+    put("s/there.txt", "", 0, 2000);
+    put("t/same.txt", "", 0, 900);
+    put("t/data/below/new.txt", "", 0, 2000);
+    put("t/x.proto", "", 0, 2000);
+    put_run("s-00000000000000aa", "\"there.txt\",\"gone.txt\"", 3001);
+    put_run("t-00000000000000aa", "\"same.txt\",\"data\",\"x.proto\"", 3001);
+    put_run("u-00000000000000aa", "\"u.txt\"", 3001);
     /* The same but for the profile, so that its files are called otherwise. */
     put_unit("same-00000000000000fe", "lib-same",
              "{\"rustc\":1,\"features\":\"[]\",\"target\":2,\"profile\":33,\"path\":4,\"deps\":[],"
@@ -126,27 +149,32 @@ static void make_after(void)
 static void test_causes(void **state)
 {
     (void)state;
-    char target[256], a[256], b[256];
+    char target[256], a[256], b[256], script[256], other[256];
     snprintf(target, sizeof target, "%s/target", root);
     snprintf(a, sizeof a, "%s/a", root);
     snprintf(b, sizeof b, "%s/b", root);
-    struct package_dir dirs[] = {{"a", a}, {"b", b}, {"a", "/nowhere"}};
-    struct package_dirs list = {dirs, 3, 3};
+    snprintf(script, sizeof script, "%s/s", root);
+    snprintf(other, sizeof other, "%s/t", root);
+    struct package_dir dirs[] = {{"a", a}, {"b", b}, {"a", "/nowhere"}, {"s", script}, {"t", other}};
+    struct package_dirs list = {dirs, 5, 5};
     struct fingerprints before, after;
     struct build_causes causes;
     make_before();
     assert_int_equal(fingerprints_read(&before, target), LAM_OK);
-    assert_int_equal(before.items.count, 8);
+    assert_int_equal(before.items.count, 11);
     make_after();
     assert_int_equal(fingerprints_read(&after, target), LAM_OK);
     assert_int_equal(build_causes_find(&causes, &before, &after, &list), LAM_OK);
-    assert_int_equal(causes.items.count, 7);
+    assert_int_equal(causes.items.count, 10);
     expect(&causes, "a", CARGO_STATUS_DIRTY, "src/lib.rs changed");
     expect(&causes, "b", CARGO_STATUS_DIRTY, "its dependency a was built");
     assert_string_equal(cause_of(&causes, "b")->dependency, "a");
     expect(&causes, "c-c", CARGO_STATUS_DIRTY, "its features changed");
     expect(&causes, "d", CARGO_STATUS_DIRTY, "MODE in the environment changed");
     expect(&causes, "e", CARGO_STATUS_DIRTY, "its last build was not finished");
+    expect(&causes, "s", CARGO_STATUS_DIRTY, "gone.txt is missing");
+    expect(&causes, "t", CARGO_STATUS_DIRTY, "data, x.proto changed");
+    expect(&causes, "u", CARGO_STATUS_DIRTY, "-");
     expect(&causes, "fresh", CARGO_STATUS_NEW, "-");
     expect(&causes, "same", CARGO_STATUS_NEW, "the profile's settings changed");
     build_causes_free(&causes);
