@@ -199,7 +199,7 @@ static void set_node(struct lane *lane, struct call_tree *tree, struct frame *fr
     struct index_entry *entry = find(tree, key, index_kind(&fields));
     if (!entry->node)
         entry = new_node(lane, tree, entry, key, &fields);
-    if (!entry)
+    if (!entry || !entry->node)
         return;
     frame->node = entry->node;
     frame->node_id = entry->node_id;
