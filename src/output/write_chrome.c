@@ -427,19 +427,30 @@ static size_t interval_room(const struct chrome_piece *head, const struct chrome
     return (size_t)head->size + tail->size + NUMBERS_BYTES + COPY_BYTES;
 }
 
-static void put_plain(struct chrome *chrome, const struct chrome_row *row)
+/* Where the next event is written, in the block itself; so many bytes, far less than a block, are free. */
+static inline char *begin_in_block(struct chrome *chrome, size_t room)
 {
-    const struct chrome_piece *head = &chrome->heads.items[row->label];
-    size_t room = interval_room(head, &row->tail);
     if (room > BLOCK_BYTES - chrome->block_used)
         put_block(chrome);
-    char *start = chrome->block + chrome->block_used, *at = start;
+    char *at = chrome->block + chrome->block_used;
     if (chrome->has_events)
         at = put_literal(at, ",\n");
     chrome->has_events = true;
-    at = put_interval(at, head, &row->tail, row->start_ns, row->end_ns);
+    return at;
+}
+
+static inline void end_in_block(struct chrome *chrome, char *at)
+{
     *at++ = '}';
-    chrome->block_used += (size_t)(at - start);
+    chrome->block_used = (size_t)(at - chrome->block);
+}
+
+static void put_plain(struct chrome *chrome, const struct chrome_row *row)
+{
+    const struct chrome_piece *head = &chrome->heads.items[row->label];
+    char *at = begin_in_block(chrome, interval_room(head, &row->tail));
+    at = put_interval(at, head, &row->tail, row->start_ns, row->end_ns);
+    end_in_block(chrome, at);
 }
 
 static void put_waiting(struct chrome *chrome, struct chrome_row *row)
@@ -609,13 +620,7 @@ static int row_of_instant(struct chrome *chrome, const struct profile_instant *i
 static void put_plain_instant(struct chrome *chrome, const struct profile_instant *instant,
                               const struct chrome_piece *head, const struct chrome_piece *tail)
 {
-    size_t room = interval_room(head, tail);
-    if (room > BLOCK_BYTES - chrome->block_used)
-        put_block(chrome);
-    char *start = chrome->block + chrome->block_used, *at = start;
-    if (chrome->has_events)
-        at = put_literal(at, ",\n");
-    chrome->has_events = true;
+    char *at = begin_in_block(chrome, interval_room(head, tail));
     at = copy_piece(at, head);
     at = instant->has_value ? put_literal(at, counter_phase) : put_literal(at, instant_phase);
     at = put_microseconds(at, instant->at_ns);
@@ -626,8 +631,7 @@ static void put_plain_instant(struct chrome *chrome, const struct profile_instan
         at = put_decimal(at, instant->value);
         *at++ = '}';
     }
-    *at++ = '}';
-    chrome->block_used += (size_t)(at - start);
+    end_in_block(chrome, at);
 }
 
 static int on_instant(void *ctx, const struct profile_instant *instant)
