@@ -17,6 +17,18 @@ struct asking {
     struct lam_error *err;
 };
 
+static size_t count_named(const struct what_if *change, const struct report *report)
+{
+    size_t count = 0;
+    array_each(&report->units, unit)
+    {
+        bool is_named = false;
+        array_each(&change->units, named) is_named = is_named || what_if_names(named, unit);
+        count += is_named;
+    }
+    return count;
+}
+
 static int ask(struct asking *asking, const char *text)
 {
     struct what_if change;
@@ -28,6 +40,7 @@ static int ask(struct asking *asking, const char *text)
         rc = what_if_check(&change, asking->replay->report, asking->err);
     if (rc == LAM_OK)
         rc = replay_run(asking->replay, &change, &answer.wall_s);
+    answer.units = count_named(&change, asking->replay->report);
     what_if_free(&change);
     answer.saved_s = asking->answers->replayed_s - answer.wall_s;
     if (rc == LAM_OK)

@@ -8,6 +8,7 @@ struct replay_answer {
     const char *change; /* as what_if_parse() takes it; in the arena, or the caller's */
     double wall_s;      /* of the replayed build */
     double saved_s;     /* against the replayed build as it was */
+    size_t units;       /* that it names; 0: it names none */
 };
 
 struct replay_answers {

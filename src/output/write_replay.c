@@ -74,7 +74,10 @@ int write_replay_text(const struct replay_answers *answers, const struct term *t
     array_each(&answers->rows, row)
     {
         bool is_worse = row->saved_s < 0;
-        table_cell(&table, row->change);
+        if (row->units > 1) /* bat is bat, bat (bin) and bat build script */
+            table_cellf(&table, "%s, %s units", row->change, unit_count(row->units).text);
+        else
+            table_cell(&table, row->change);
         table_cell(&table, unit_seconds(row->wall_s).text);
         table_cellf(&table, "%s%s", is_worse ? "-" : "", unit_seconds(fabs(row->saved_s)).text);
         table_cell(&table, unit_percent_signed(row->wall_s / answers->replayed_s - 1).text);

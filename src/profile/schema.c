@@ -428,7 +428,8 @@ static const struct schema_column replay_columns[] = {
 };
 
 static const struct schema_column what_if_columns[] = {
-    TEXT(JSON, 1, "change", "as --what-if takes it"),
+    TEXT(JSON, 1, "change",
+         "as --what-if takes it: unit=NAME is each unit called so, or so and more after a blank"),
     SECONDS(JSON, 1, "wall_s", "what the replayed build takes with it"),
     SECONDS(JSON, 1, "saved_s", "replay.replayed_s less that"),
 };
