@@ -199,13 +199,51 @@ static int read_member(struct json_reader *json, struct cargo_record *record,
         return json_read_double(json, duration);
     if (json_key_is(json, "rmeta_time")) /* before there were sections */
         return json_read_double(json, rmeta);
-    if (json_key_is(json, "unblocked_units"))
+    if (json_key_is(json, "unblocked_units") || json_key_is(json, "unlocked_units"))
         return cargo_read_ids(json, arena, &unit->unblocked);
-    if (json_key_is(json, "unblocked_rmeta_units"))
+    if (json_key_is(json, "unblocked_rmeta_units") || json_key_is(json, "unlocked_rmeta_units"))
         return cargo_read_ids(json, arena, &unit->unblocked_rmeta);
     if (json_key_is(json, "sections"))
         return read_sections(json, unit);
     return json_skip_value(json);
+}
+
+/* Cargo of the years before 2023 said `bin "app"` and `build script`; today it says `app "bin"` and `build-script`. */
+static bool is_kind(const char *text, size_t length)
+{
+    static const char *const kinds[] = {"bin",        "lib",       "rlib",
+                                        "dylib",      "cdylib",    "example",
+                                        "test",       "bench",     "integration-test",
+                                        "proc-macro", "staticlib", "build-script"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i]) == length && memcmp(kinds[i], text, length) == 0)
+            return true;
+    return false;
+}
+
+/* WORD "QUOTED", or a kind alone. */
+static int split_names(struct cargo_record *record, struct cargo_unit *unit, const char *text,
+                       size_t length)
+{
+    static const char old_script[] = "build script";
+    struct arena *arena = &record->arena;
+    const char *quote = memchr(text, '"', length);
+    if (!quote || text[length - 1] != '"' || quote == text + length - 1) {
+        bool is_old = length == strlen(old_script) && memcmp(text, old_script, length) == 0;
+        unit->kind = length == 0 ? unit->kind
+                     : is_old    ? "build-script"
+                                 : arena_strndup(arena, text, length);
+        return unit->kind ? LAM_OK : LAM_E_NOMEM;
+    }
+    size_t word = (size_t)(quote - text) - (quote > text && quote[-1] == ' ');
+    const char *quoted = quote + 1;
+    size_t quoted_length = (size_t)(text + length - 1 - quoted);
+    bool is_old = is_kind(text, word) && !is_kind(quoted, quoted_length);
+    unit->target =
+        is_old ? arena_strndup(arena, quoted, quoted_length) : arena_strndup(arena, text, word);
+    unit->kind =
+        is_old ? arena_strndup(arena, text, word) : arena_strndup(arena, quoted, quoted_length);
+    return unit->kind && unit->target ? LAM_OK : LAM_E_NOMEM;
 }
 
 /* "", " app \"bin\" (test)", " build-script (run)": the description becomes target, kind and mode. */
@@ -228,21 +266,10 @@ static int split_description(struct cargo_record *record, struct cargo_unit *uni
     }
     while (length > 0 && text[length - 1] == ' ')
         length--;
-    const char *quote = memchr(text, '"', length);
-    if (quote && length > 0 && text[length - 1] == '"' && quote < text + length - 1) {
-        const char *name_end = quote > text && quote[-1] == ' ' ? quote - 1 : quote;
-        unit->target = arena_strndup(&record->arena, text, (size_t)(name_end - text));
-        unit->kind =
-            arena_strndup(&record->arena, quote + 1, (size_t)(text + length - 1 - (quote + 1)));
-        if (!unit->target)
-            return LAM_E_NOMEM;
-    } else if (length > 0) {
-        unit->kind = arena_strndup(&record->arena, text, length);
-    }
-    if (!unit->kind)
-        return LAM_E_NOMEM;
-    cargo_unit_settle(unit);
-    return LAM_OK;
+    int rc = split_names(record, unit, text, length);
+    if (rc >= 0)
+        cargo_unit_settle(unit);
+    return rc;
 }
 
 static int read_unit(struct json_reader *json, struct cargo_record *record)

@@ -154,6 +154,47 @@ static void test_old_page(void **state)
     cargo_record_free(&record);
 }
 
+/* Cargo 1.65, Debian 12's: the kind first, and another word for who waits. */
+static void test_kinds_first(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *description, *target, *kind, *mode;
+    } rows[] = {
+        {" bin \\\"app\\\"", "app", "bin", "build"},
+        {" bin \\\"bin\\\"", "bin", "bin", "build"},
+        {" integration-test \\\"all\\\" (test)", "all", "integration-test", "test"},
+        {" test \\\"bin\\\"", "test", "bin", "build"}, /* today's: the program is called test */
+        {" build script", NULL, "build-script", "build"},
+        {" build script (run)", NULL, "build-script", "build"},
+        {"", NULL, "lib", "build"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512];
+        snprintf(
+            text, sizeof text,
+            "\nconst UNIT_DATA = [{\"i\":0,\"name\":\"a\",\"version\":\"1.0.0\",\"mode\":\"todo\","
+            "\"target\":\"%s\",\"start\":1,\"duration\":1,\"unlocked_units\":[1]},"
+            "{\"i\":1,\"name\":\"b\",\"version\":\"1.0.0\",\"mode\":\"todo\",\"target\":\"\","
+            "\"start\":2,"
+            "\"duration\":1,\"unlocked_rmeta_units\":[0]}];\n",
+            rows[i].description);
+        struct cargo_record record;
+        assert_int_equal(parse(&record, text, NULL), LAM_OK);
+        const struct cargo_unit *unit = &record.units.items[0];
+        if (rows[i].target)
+            assert_string_equal(unit->target, rows[i].target);
+        else
+            assert_null(unit->target);
+        assert_string_equal(unit->kind, rows[i].kind);
+        if (!strstr(rows[i].description, "(run)"))
+            assert_string_equal(unit->mode, rows[i].mode);
+        assert_int_equal(unit->unblocked.count, 1);
+        assert_int_equal(record.units.items[1].unblocked_rmeta.count, 1);
+        cargo_record_free(&record);
+    }
+}
+
 static void test_damaged(void **state)
 {
     (void)state;
@@ -257,9 +298,10 @@ static void test_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_page),      cmocka_unit_test(test_old_page),
-        cmocka_unit_test(test_damaged),   cmocka_unit_test(test_cut_anywhere),
-        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_times),
+        cmocka_unit_test(test_page),         cmocka_unit_test(test_old_page),
+        cmocka_unit_test(test_kinds_first),  cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
