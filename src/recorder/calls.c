@@ -426,13 +426,13 @@ static int take_back(struct lane *lane, const struct calls *calls, const struct 
 }
 
 /* What is folded is written now and then, so that a kill loses no more than an eighth of a second of it: what lies in no call,
- * and what lies in calls and intervals that are open. */
-static void write_sometimes(struct lane *lane, struct calls *calls, uint64_t now)
+ * and what lies in calls and intervals that are open, up to the `depth`th: a call that is being left is folded already. */
+static void write_sometimes(struct lane *lane, struct calls *calls, uint32_t depth, uint64_t now)
 {
     if (calls->flushed && now - calls->flushed <= lane->rec->time_every / 8)
         return;
     if (calls->flushed) {
-        uint32_t depth = calls->depth < calls->capacity ? calls->depth : calls->capacity - 1;
+        depth = depth < calls->capacity ? depth : calls->capacity - 1;
         calls_write_open(lane, calls, &calls->frames[depth]);
         for (uint32_t at = 0; at <= depth; at++)
             if (calls->frames[at].folds && (at == 0 || calls->frames[at].ref))
@@ -457,7 +457,7 @@ static void leave_threshold(struct lane *lane, struct calls *calls, struct frame
         folds_move(lane, calls, frame, calls, outer);
         fold_add(lane, calls, outer, frame->label, frame->weight, duration * frame->weight,
                  self * frame->weight);
-        write_sometimes(lane, calls, now);
+        write_sometimes(lane, calls, (uint32_t)(frame - calls->frames) - 1, now);
         return;
     }
     if (!frame->ref)
@@ -774,7 +774,7 @@ void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now)
     if (left && left->track) {
         struct calls *own = left->frames->folds ? gather_loose(lane, left) : NULL;
         if (own)
-            write_sometimes(lane, own, now);
+            write_sometimes(lane, own, own->depth, now);
         left->left_at = now;
         tree_pause(left, now);
     }

@@ -527,6 +527,30 @@ static void switches_of_thinned_calls(void **state)
     }
 }
 
+/* What is folded is written now and then: the call that is being left by then has no event besides. */
+static void folded_calls_of_a_long_run(void **state)
+{
+    (void)state;
+    begin_with("calls=threshold:1ms");
+    enum { CALLS = 100000 };
+    enter("body", 0);
+    for (int i = 0; i < CALLS; i++) {
+        enter("f", 0);
+        leave("f", 30000);
+    }
+    leave("body", 0);
+    finish();
+    uint64_t events = 0, calls = 0;
+    for (size_t i = 0; i < in.count; i++) {
+        const struct decoded_event *ev = &in.events[i];
+        events += ev->code >= 32;
+        calls += ev->code == STREAM_SLOT_FOLD ? ev->more[1].rest : 0;
+    }
+    assert_int_equal(events, 1);
+    assert_int_equal(calls, CALLS);
+    end();
+}
+
 /* Coroutines that are too short to be stored: what they folded is told once for many of them. */
 static void short_coroutines(void **state)
 {
@@ -785,6 +809,7 @@ int main(void)
         cmocka_unit_test(switches_in_the_tree),
         cmocka_unit_test(switch_before_a_pause),
         cmocka_unit_test(switches_of_thinned_calls),
+        cmocka_unit_test(folded_calls_of_a_long_run),
         cmocka_unit_test(short_coroutines),
         cmocka_unit_test(one_in_n_by_callees),
         cmocka_unit_test(callees_under_other_policies),
