@@ -533,10 +533,14 @@ static void folded_calls_of_a_long_run(void **state)
     (void)state;
     begin_with("calls=threshold:1ms");
     enum { CALLS = 100000 };
+    struct lam_track track = lam_track_create(LAM_DEFAULT, label("coroutine"));
+    lam_track_switch(LAM_DEFAULT, track);
     enter("body", 0);
     for (int i = 0; i < CALLS; i++) {
         enter("f", 0);
         leave("f", 30000);
+        lam_track_switch(LAM_DEFAULT, (struct lam_track){0});
+        lam_track_switch(LAM_DEFAULT, track); /* as yet untold: no event can be stored and taken back */
     }
     leave("body", 0);
     finish();
