@@ -64,6 +64,15 @@ int main(int argc, char **argv)
 {
     if (argc < 3)
         return 2;
+    if (strcmp(argv[2], "calls") == 0) {
+        enter("h");
+        now += 11;
+        enter("p");
+        now += 2000000;
+        leave("p");
+        leave("h");
+        return 0;
+    }
     for (int i = atoi(argv[1]); i > 0; i--)
         step();
     enter("h");
@@ -124,6 +133,16 @@ def check(program, directory, calls, how):
     return path
 
 
+def check_calls_alone(program, directory):
+    """A recording that holds a tree and no event: its thread, and with it its unit in a table of runs, has the time of the calls."""
+    path = os.path.join(directory, "alone.lam")
+    subprocess.run([program, "0", "calls"], env={**os.environ, "LAMELLA_OUT": path, "LAMELLA_OPTIONS": "clock=monotonic,calls=tree"}, check=True)
+    told = json.loads(report(path, "--format", "json"))
+    spans = [row["end_s"] - row["start_s"] for row in told["activity_threads"]]
+    assert [round(span * 1e9) for span in spans] == [2000011], told["activity_threads"]
+    assert "threads 2.00 ms" in report(path), report(path)
+
+
 def check_paths(path, calls):
     """By path: intervals inside of calls, calls inside of intervals."""
     lines = report(path, "--by", "path", "--top", "0").split("By path")[1].splitlines()[2:]
@@ -149,6 +168,7 @@ def main():
                 path = check(program, directory, calls, how)
                 if calls in ("all", "tree", "one_in:1", "auto:64K"):
                     check_paths(path, calls)
+        check_calls_alone(program, directory)
     print("every policy: exact")
 
 

@@ -380,6 +380,7 @@ static int on_fold(void *ctx, const struct profile_fold *fold)
         thread->start_ns = thread->end_ns = fold->at_ns;
     thread->events += fold->count;
     thread->self_ns += fold->self_ns;
+    thread->folded += fold->count;
     return state->options.by_path ? label_paths_fold(&state->labels.paths, fold) : LAM_OK;
 }
 

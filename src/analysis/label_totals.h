@@ -86,7 +86,8 @@ struct label_thread {
     uint32_t name;            /* text */
     int64_t start_ns, end_ns; /* of its intervals */
     uint64_t events, self_ns;
-    bool is_again; /* what another recorder recorded on a thread that is there already */
+    uint64_t folded; /* of the events, calls that were stored as sums */
+    bool is_again;   /* what another recorder recorded on a thread that is there already */
 };
 
 struct label_row_list LAM_ARRAY_BODY(struct label_row);

@@ -330,6 +330,11 @@ static int finish_threads(struct labels_state *state)
             continue;
         struct label_process *process = &labels->processes.items[thread->process];
         uint64_t span = (uint64_t)(thread->end_ns - thread->start_ns);
+        /* Where there are sums alone, they took so long, one after the other. */
+        if (thread->folded == thread->events && thread->self_ns <= (uint64_t)(INT64_MAX / 2)) {
+            span = thread->self_ns;
+            thread->end_ns = thread->start_ns + (int64_t)span;
+        }
         process->threads += !thread->is_again;
         labels->rows_again += thread->is_again;
         process->thread_ns += span;
