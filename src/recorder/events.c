@@ -469,32 +469,36 @@ int lam_instant_args(struct lam_recorder *rec, struct lam_kind kind, struct lam_
 
 /* ---- call sites ---- */
 
-/* generation << 48 | kind << 32 | label: one word, so that threads that fill it at once write the same, and who reads it
- * meets one of the two states. Kind 0: filtered out. */
-static inline uint64_t site_resolve(struct lam_site *site, uint32_t on, const char *kind,
-                                    const char *label)
+static __attribute__((noinline)) uint64_t site_find(struct lam_site *site, uint32_t on,
+                                                    const char *kind, const char *label)
 {
-    uint64_t cache = __atomic_load_n(&site->cache, __ATOMIC_RELAXED);
-    if (__builtin_expect(cache >> 48 == on, 1))
-        return cache;
     uint32_t kind_id = kind_intern(LAM_DEFAULT, kind, 0);
     uint32_t label_id = kind_id ? label_intern_id(LAM_DEFAULT, label, bytes_length(label)) : 0;
     /* Closed meanwhile: the next recording must not have an event without its name. */
     if (kind_id == KIND_FAILED || (!label_id && __atomic_load_n(&lam_on, __ATOMIC_RELAXED) != on))
         return 0;
-    cache = (uint64_t)on << 48 | (uint64_t)kind_id << 32 | label_id;
+    uint64_t cache = (uint64_t)on << 48 | (uint64_t)kind_id << 32 | label_id;
     __atomic_store_n(&site->cache, cache, __ATOMIC_RELAXED);
     return cache;
 }
 
+/* generation << 48 | kind << 32 | label: one word, so that threads that fill it at once write the same, and who reads it
+ * meets one of the two states. Kind 0: filtered out. */
+static inline uint64_t site_resolve(struct lam_site *site, const char *kind, const char *label)
+{
+    uint32_t on = __atomic_load_n(&lam_on, __ATOMIC_RELAXED);
+    uint64_t cache = __atomic_load_n(&site->cache, __ATOMIC_RELAXED);
+    return __builtin_expect(cache >> 48 == on, 1) ? cache : site_find(site, on, kind, label);
+}
+
 struct lam_handle lam_site_begin_event(struct lam_site *site, const char *kind, const char *label)
 {
-    uint64_t what = site_resolve(site, __atomic_load_n(&lam_on, __ATOMIC_RELAXED), kind, label);
+    uint64_t what = site_resolve(site, kind, label);
     return lam_begin_event(LAM_DEFAULT, what >> 32 & 0xffff, (uint32_t)what);
 }
 
 void lam_site_instant_event(struct lam_site *site, const char *kind, const char *label)
 {
-    uint64_t what = site_resolve(site, __atomic_load_n(&lam_on, __ATOMIC_RELAXED), kind, label);
+    uint64_t what = site_resolve(site, kind, label);
     lam_instant_event(LAM_DEFAULT, what >> 32 & 0xffff, (uint32_t)what);
 }
