@@ -30,7 +30,6 @@ export class Pane {
     }).observe(this.box);
     onTheme(() => this.invalidate());
     addEventListener("beforeprint", () => {
-      this.visible = true;
       this.resize();
       this.paint();
     });

@@ -30,9 +30,11 @@ async function open(seen, options) {
   return page;
 }
 
-// Sections fill themselves when they come near, which moves those below: this brings one near until it rests.
+// Brings a section up. Sections fill themselves when they come near, which moves those below, at a time that depends on the machine:
+// so all are filled first, as for printing, and what is brought up then stays where it is.
 const section = (page, id) =>
   page.evaluate((at) => new Promise((done) => {
+    for (const type of ["beforeprint", "afterprint"]) dispatchEvent(new Event(type));
     let [rests, last] = [0, NaN];
     const step = () => {
       document.getElementById(at).scrollIntoView();
