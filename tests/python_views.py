@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ctest: TIMEOUT 120
+# ctest: TIMEOUT 300
 """Long runs under a budget in each bounded policy, with the Python plug-in; what reports and exports show of it; and samples of the
 interpreter beside the calls."""
 
