@@ -16,6 +16,7 @@ __attribute__((format(printf, 1, 2))) static struct unit_text format(const char 
     struct unit_text out;
     va_list args;
     va_start(args, fmt);
+    // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): started above
     vsnprintf(out.text, sizeof out.text, fmt, args);
     va_end(args);
     number_fix_point(out.text);

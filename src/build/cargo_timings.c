@@ -228,7 +228,7 @@ static int split_names(struct cargo_record *record, struct cargo_unit *unit, con
     static const char old_script[] = "build script";
     struct arena *arena = &record->arena;
     const char *quote = memchr(text, '"', length);
-    if (!quote || text[length - 1] != '"' || quote == text + length - 1) {
+    if (!quote || length == 0 || text[length - 1] != '"' || quote == text + length - 1) {
         bool is_old = length == strlen(old_script) && memcmp(text, old_script, length) == 0;
         unit->kind = length == 0 ? unit->kind
                      : is_old    ? "build-script"
