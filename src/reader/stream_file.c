@@ -240,6 +240,17 @@ static int compare_pages(const void *left, const void *right)
     return a->self_offset < b->self_offset ? -1 : a->self_offset > b->self_offset;
 }
 
+/* A page of events is copied to its place in the file before its thread empties it for what comes next: a kill in between
+ * leaves both, the same to the byte. */
+static bool is_copy(const struct stream_file *file, const struct stream_page_ref *a,
+                    const struct stream_page_ref *b)
+{
+    uint32_t there = a->packed_bytes ? a->packed_bytes : a->body_bytes;
+    return a->kind == STREAM_PAGE_EVENTS && a->body_bytes == b->body_bytes &&
+           a->packed_bytes == b->packed_bytes &&
+           memcmp(file->bytes + a->body_offset, file->bytes + b->body_offset, there) == 0;
+}
+
 /* Puts each writer's pages in sequence, drops second copies, counts holes. */
 static void sort_pages(struct stream_file *file)
 {
@@ -251,7 +262,8 @@ static void sort_pages(struct stream_file *file)
         struct stream_page_ref *before = kept ? &file->pages.items[kept - 1] : NULL;
         bool same_writer = before && before->kind == page->kind && before->thread == page->thread;
         if (same_writer && before->sequence == page->sequence) {
-            stream_faults_add(&file->faults, STREAM_DAMAGE_PAGES, page->self_offset, 1);
+            if (!is_copy(file, before, page))
+                stream_faults_add(&file->faults, STREAM_DAMAGE_PAGES, page->self_offset, 1);
             continue;
         }
         uint32_t due = same_writer ? before->sequence + 1 : 0;

@@ -366,6 +366,17 @@ static void page_twice(struct make *make)
 {
     PAGE(STREAM_PAGE_SAMPLES, 1, 1)->sequence = 0;
 }
+/* A kill while a page was copied; the second differs where it is not a copy. */
+static void page_copied(struct make *make)
+{
+    make_page(make, STREAM_PAGE_EVENTS, 7, 7, 0, 4096, true);
+    make_page(make, STREAM_PAGE_EVENTS, 7, 7, 0, 4096, true);
+}
+static void page_copied_badly(struct make *make)
+{
+    page_copied(make);
+    make->bytes[make->size - 1] = 1;
+}
 static void page_kind_later(struct make *make)
 {
     PAGE(STREAM_PAGE_SAMPLES, 2, 0)->kind = 99;
@@ -470,6 +481,9 @@ static const struct fault_row fault_rows[] = {
     {"first page never begun", page_first_unbegun, STREAM_DAMAGE_GAPS, 1, "thread 1 at 3000 ",
      "thread 1 at 119603000"},
     {"page twice", page_twice, STREAM_DAMAGE_PAGES, 1, "thread 1 at 119603000", "thread 1 at 3000 "},
+    {"page copied", page_copied, -1, 0, NULL, "thread 2 at 5000"},
+    {"page twice and not the same", page_copied_badly, STREAM_DAMAGE_PAGES, 1, NULL,
+     "thread 2 at 5000"},
     {"page kind of a later version", page_kind_later, STREAM_DAMAGE_UNKNOWN_PAGES, 1, "thread 2 at",
      "thread 1 at 3000 "},
     {"chunk number too big", chunk_number_wrong, STREAM_DAMAGE_PAGES, 1, "node 1",
