@@ -294,7 +294,7 @@ static void note_damage(struct pusher *pusher, const struct image *image,
             continue;
         snprintf(pusher->rec->first_damage, sizeof pusher->rec->first_damage,
                  "%s: at byte %llu: %llu %s", image->name, (unsigned long long)fault->offset,
-                 (unsigned long long)fault->amount, stream_damage_text(fault->kind));
+                 (unsigned long long)fault->amount, stream_damage_text(fault->kind, fault->amount));
     }
 }
 

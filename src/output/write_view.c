@@ -258,7 +258,7 @@ static void process_end_text(struct strbuf *line, const struct profile_process_e
     for (unsigned i = 0; i < STREAM_DAMAGE_KINDS; i++) {
         if (ended->damage[i])
             strbuf_addf(line, "  %llu %s", (unsigned long long)ended->damage[i],
-                        stream_damage_text(i));
+                        stream_damage_text(i, ended->damage[i]));
     }
 }
 

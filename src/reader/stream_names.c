@@ -181,14 +181,17 @@ static const char *const damage_names[] = {
     [STREAM_DAMAGE_RECORDS] = "damaged_records",
     [STREAM_DAMAGE_NODES] = "incomplete_nodes",
 };
-static const char *const damage_texts[] = {
-    [STREAM_DAMAGE_UNBEGUN_BYTES] = "bytes claimed and never used",
-    [STREAM_DAMAGE_MISSING_BYTES] = "bytes missing at the end of the file",
-    [STREAM_DAMAGE_PAGES] = "pages damaged",
-    [STREAM_DAMAGE_UNKNOWN_PAGES] = "pages of a kind that this version does not know",
-    [STREAM_DAMAGE_GAPS] = "pages missing in between",
-    [STREAM_DAMAGE_RECORDS] = "records damaged",
-    [STREAM_DAMAGE_NODES] = "stacks with frames that were never completed",
+static const char *const damage_texts[STREAM_DAMAGE_KINDS][2] = {
+    [STREAM_DAMAGE_UNBEGUN_BYTES] = {"byte claimed and never used", "bytes claimed and never used"},
+    [STREAM_DAMAGE_MISSING_BYTES] = {"byte missing at the end of the file",
+                                     "bytes missing at the end of the file"},
+    [STREAM_DAMAGE_PAGES] = {"page damaged", "pages damaged"},
+    [STREAM_DAMAGE_UNKNOWN_PAGES] = {"page of a kind that this version does not know",
+                                     "pages of a kind that this version does not know"},
+    [STREAM_DAMAGE_GAPS] = {"page missing in between", "pages missing in between"},
+    [STREAM_DAMAGE_RECORDS] = {"record damaged", "records damaged"},
+    [STREAM_DAMAGE_NODES] = {"stack with frames that were never completed",
+                             "stacks with frames that were never completed"},
 };
 
 const char *stream_damage_name(uint32_t damage)
@@ -196,9 +199,9 @@ const char *stream_damage_name(uint32_t damage)
     return NAME_OF(damage_names, damage);
 }
 
-const char *stream_damage_text(uint32_t damage)
+const char *stream_damage_text(uint32_t damage, uint64_t amount)
 {
-    return NAME_OF(damage_texts, damage);
+    return damage < STREAM_DAMAGE_KINDS ? damage_texts[damage][amount != 1] : "?";
 }
 
 static const char *const page_kinds[] = {

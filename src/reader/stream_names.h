@@ -17,10 +17,11 @@ const char *stream_notice_text(uint32_t notice);        /* a sentence */
 const char *stream_loss_name(uint32_t loss);            /* "no_space" */
 const char *stream_loss_text(uint32_t loss);            /* "no space on the disk" */
 const char *stream_damage_name(uint32_t damage);        /* "missing_bytes" */
-const char *stream_damage_text(uint32_t damage);        /* "bytes missing at the end of the file" */
-const char *stream_page_kind_name(uint32_t kind);       /* "samples" */
-const char *stream_producer_name(uint32_t producer);    /* "agent" */
-const char *stream_clock_name(uint32_t clock);          /* "tsc" */
-const char *stream_slot_code_name(uint32_t code);       /* "owner"; "event" for 32 to 255 */
+const char *stream_damage_text(uint32_t damage,
+                               uint64_t amount);     /* "bytes missing at the end of the file" */
+const char *stream_page_kind_name(uint32_t kind);    /* "samples" */
+const char *stream_producer_name(uint32_t producer); /* "agent" */
+const char *stream_clock_name(uint32_t clock);       /* "tsc" */
+const char *stream_slot_code_name(uint32_t code);    /* "owner"; "event" for 32 to 255 */
 
 #endif
