@@ -129,8 +129,8 @@ void calls_tell_inside(struct lane *lane, const struct frame *frame);
 void scope_drop(struct lane *lane, struct calls *calls, uint64_t now);
 static inline void scopes_drop_ended(struct calls *calls)
 {
-    while (calls->scopes && calls->depth < calls->capacity &&
-           calls->frames[calls->depth].mode == FRAME_SCOPE && !calls->frames[calls->depth].ref) {
+    const struct frame *frame;
+    while (calls->scopes && (frame = calls_top(calls)) && frame->mode == FRAME_SCOPE && !frame->ref) {
         calls->depth--;
         calls->scopes--;
     }

@@ -243,7 +243,7 @@ static inline const char *decoded_name(const struct decoded *in, const struct de
 
 static inline struct decoded_event *decoded_find(struct decoded *in, const char *name, unsigned nth)
 {
-    for (size_t i = 0; i < in->count; i++)
+    for (size_t i = 0; in->events && i < in->count; i++)
         if (in->events[i].code >= 32 && strcmp(decoded_name(in, &in->events[i]), name) == 0 &&
             nth-- == 0)
             return &in->events[i];
