@@ -473,7 +473,8 @@ static int name_row(struct process_threads *threads, const struct thread_info *i
     char *text = arena_alloc(&threads->names, name->size + 32);
     if (!text)
         return LAM_E_NOMEM;
-    memcpy(text, name->bytes, name->size);
+    if (name->size) /* else it may have no bytes at all */
+        memcpy(text, name->bytes, name->size);
     int size = snprintf(text + name->size, 32, " (recorder %u)", info->row + 1);
     *name = (struct profile_text){text, name->size + (size_t)size};
     return LAM_OK;
