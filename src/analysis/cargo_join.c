@@ -74,7 +74,7 @@ static bool is_check_mode(const char *mode)
 /* Program or library: what the command line says of the crate's type, else of the file. */
 static bool same_kind(const struct cargo_unit *cargo, const struct unit *unit)
 {
-    bool wants_lib = strstr(cargo->kind, "lib") || strcmp(cargo->kind, "proc-macro") == 0;
+    bool wants_lib = cargo_kind_is_library(cargo->kind);
     if (unit->crate_type)
         return wants_lib != (strcmp(unit->crate_type, "bin") == 0);
     if (!unit->source || strcmp(cargo->kind, "bench") == 0)

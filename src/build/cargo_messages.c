@@ -409,11 +409,6 @@ int cargo_messages_keep(const char *text, size_t size, struct strbuf *kept)
 
 /* ---- beside a record with times ---- */
 
-static bool is_library(const char *kind)
-{
-    return strstr(kind, "lib") || strcmp(kind, "proc-macro") == 0;
-}
-
 static bool is_test(const char *mode)
 {
     return strcmp(mode, "test") == 0 || strcmp(mode, "check-test") == 0 || strcmp(mode, "bench") == 0;
@@ -422,8 +417,8 @@ static bool is_test(const char *mode)
 /* The page does not name libraries' targets, nor a macro's kind. */
 static bool same_target(const struct cargo_unit *unit, const struct cargo_unit *said)
 {
-    if (is_library(unit->kind) || is_library(said->kind))
-        return is_library(unit->kind) && is_library(said->kind);
+    if (cargo_kind_is_library(unit->kind) || cargo_kind_is_library(said->kind))
+        return cargo_kind_is_library(unit->kind) && cargo_kind_is_library(said->kind);
     return strcmp(unit->kind, said->kind) == 0 &&
            (!unit->target || !said->target || strcmp(unit->kind, "build-script") == 0 ||
             strcmp(unit->target, said->target) == 0);

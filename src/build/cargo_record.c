@@ -239,6 +239,11 @@ bool cargo_time_parse(const char *text, size_t length, int64_t *unix_ns)
     return true;
 }
 
+bool cargo_kind_is_library(const char *kind)
+{
+    return strstr(kind, "lib") || strcmp(kind, "proc-macro") == 0;
+}
+
 const char *cargo_unit_title(const struct cargo_unit *unit, struct arena *arena)
 {
     bool is_script = strcmp(unit->kind, "build-script") == 0;
@@ -249,8 +254,7 @@ const char *cargo_unit_title(const struct cargo_unit *unit, struct arena *arena)
         return NULL;
     if (is_script)
         return arena_printf(arena, "%s v%s build script%s", unit->package, unit->version, mode);
-    bool is_library = strstr(unit->kind, "lib") || strcmp(unit->kind, "proc-macro") == 0;
-    if (unit->target && !is_library)
+    if (unit->target && !cargo_kind_is_library(unit->kind))
         return arena_printf(arena, "%s v%s %s \"%s\"%s", unit->package, unit->version, unit->target,
                             unit->kind, mode);
     return arena_printf(arena, "%s v%s%s", unit->package, unit->version, mode);

@@ -115,6 +115,9 @@ int cargo_record_finish(struct cargo_record *record);
 /* "2026-11-30T06:51:41.805960744Z" to nanoseconds since 1970. */
 bool cargo_time_parse(const char *text, size_t length, int64_t *unix_ns);
 
+/* Of a target: "lib", "rlib", "cdylib", …, "proc-macro". */
+bool cargo_kind_is_library(const char *kind);
+
 /* For people, as cargo says it: "app v0.1.0 app \"bin\" (test)". For the arena; NULL when memory is short. */
 const char *cargo_unit_title(const struct cargo_unit *unit, struct arena *arena);
 

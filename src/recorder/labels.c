@@ -6,7 +6,6 @@
  * before its id is given to anybody. */
 #include "recorder/recorder_state.h"
 
-#include <sys/mman.h>
 
 #include "core/bytes.h"
 
@@ -58,12 +57,6 @@ static uint64_t hash_bytes(const uint8_t *bytes, size_t size, uint64_t seed)
     return hash ^ hash >> 32;
 }
 
-static void *get_pages(size_t bytes)
-{
-    void *map = sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return sys_is_error(map) ? NULL : map;
-}
-
 static int is_same(const struct label_entry *entry, const struct label_key *key)
 {
     return entry->hash == key->hash && entry->size == key->size &&
@@ -103,7 +96,7 @@ static int grow(struct label_shard *shard)
 {
     struct label_table *old = shard->table;
     uint64_t capacity = old ? (old->mask + 1) * 2 : FIRST_CAPACITY;
-    struct label_table *table = get_pages(sizeof *table + capacity * sizeof table->slots[0]);
+    struct label_table *table = lexicon_memory(sizeof *table + capacity * sizeof table->slots[0]);
     if (!table)
         return LAM_E_NOMEM;
     table->mask = capacity - 1;
@@ -119,7 +112,7 @@ static void *take_from_arena(struct label_shard *shard, uint32_t bytes)
 {
     uint32_t left = __atomic_load_n(&shard->arena_left, __ATOMIC_RELAXED);
     if (bytes > left) {
-        uint8_t *arena = get_pages(ARENA_BYTES);
+        uint8_t *arena = lexicon_memory(ARENA_BYTES);
         if (!arena)
             return NULL;
         /* release: the child never has the new arena's end with more left than is there. */
@@ -136,7 +129,7 @@ static struct label_entry *new_entry(struct label_shard *shard, const struct lab
     size_t bytes = (sizeof(struct label_entry) + key->size + 7) & ~(size_t)7;
     struct label_entry *entry;
     if (bytes > ARENA_BYTES / 4) {
-        entry = get_pages(bytes);
+        entry = lexicon_memory(bytes);
     } else {
         entry = take_from_arena(shard, (uint32_t)bytes);
     }

@@ -14,7 +14,7 @@ void *lexicon_wiped_memory(size_t bytes)
     return NULL;
 }
 
-static void *get_pages(size_t bytes)
+void *lexicon_memory(size_t bytes)
 {
     void *map = sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -32,9 +32,9 @@ struct lexicon *lexicon_new(void)
     /* Memory is used as it is touched: of the kinds, a page. */
     size_t kinds_bytes = RECORDER_KINDS * sizeof(struct kind_entry);
     size_t bytes = sizeof(struct lexicon) + RECORDER_SHARDS * sizeof(struct label_shard);
-    struct lexicon *lexicon = get_pages(bytes);
+    struct lexicon *lexicon = lexicon_memory(bytes);
     struct lexicon_locks *locks = lexicon_wiped_memory(sizeof *locks);
-    struct kind_entry *kinds = get_pages(kinds_bytes);
+    struct kind_entry *kinds = lexicon_memory(kinds_bytes);
     if (!lexicon || !locks || !kinds) {
         let_go(lexicon, bytes);
         let_go(locks, sizeof *locks);

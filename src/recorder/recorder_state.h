@@ -240,6 +240,8 @@ void recorder_write_time(struct lam_recorder *rec, struct lane *lane);
 
 /* Memory that the kernel wipes on fork; NULL: none. */
 void *lexicon_wiped_memory(size_t bytes);
+/* Zeroed memory of whole pages, which a child keeps; NULL: none. */
+void *lexicon_memory(size_t bytes);
 /* NULL: no memory. */
 struct lexicon *lexicon_new(void);
 
