@@ -96,7 +96,7 @@ static const struct clock_piece *piece_at(struct tick_clock *clock, uint64_t tic
 static uint64_t scaled(const struct clock_piece *piece, uint64_t ticks)
 {
     unsigned __int128 ns = ((unsigned __int128)ticks * piece->scale) >> piece->shift;
-    return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns;
+    return ns > TICK_CLOCK_MAX_NS ? TICK_CLOCK_MAX_NS : (uint64_t)ns;
 }
 
 int64_t tick_clock_ns(struct tick_clock *clock, uint64_t ticks)
@@ -109,9 +109,9 @@ int64_t tick_clock_ns(struct tick_clock *clock, uint64_t ticks)
         ns += scaled(piece, ticks - piece->ticks);
     else
         ns -= scaled(piece, piece->ticks - ticks);
-    if (ns > INT64_MAX)
-        return INT64_MAX;
-    return ns < INT64_MIN ? INT64_MIN : (int64_t)ns;
+    if (ns > TICK_CLOCK_MAX_NS)
+        return TICK_CLOCK_MAX_NS;
+    return ns < -TICK_CLOCK_MAX_NS ? -TICK_CLOCK_MAX_NS : (int64_t)ns;
 }
 
 uint64_t tick_clock_span_ns(struct tick_clock *clock, uint64_t at, uint64_t ticks)

@@ -36,7 +36,11 @@ int tick_clock_add(struct tick_clock *clock, uint64_t ticks, uint64_t mono_ns);
  * more than a thousandth off the nominal rate over at least a millisecond) are left out. LAM_OK or LAM_E_NOMEM. */
 int tick_clock_ready(struct tick_clock *clock, uint64_t tick_rate_hz, uint64_t zero_mono_ns);
 
-/* Nanoseconds since zero; negative before. Saturates far outside of what 63 bits hold. Remembers the piece: one thread. */
+/* The farthest that a conversion goes, 73 years: of two times the difference, and of a time and a span the sum, are in range too,
+ * whatever a file says. */
+#define TICK_CLOCK_MAX_NS (INT64_MAX / 4)
+
+/* Nanoseconds since zero; negative before. Saturates at TICK_CLOCK_MAX_NS, as a span does. Remembers the piece: one thread. */
 int64_t tick_clock_ns(struct tick_clock *clock, uint64_t ticks);
 
 /* A stretch of time in ticks, at the rate in force at `at`. */

@@ -6,7 +6,6 @@
  * before its id is given to anybody. */
 #include "recorder/recorder_state.h"
 
-
 #include "core/bytes.h"
 
 enum {
