@@ -179,8 +179,8 @@ def damaged(change, words):
 
 def test_a_cache():
     """A compilation that sccache has is a unit without a compiler: neither unseen nor fresh."""
-    if not shutil.which("sccache"):
-        raise Skip("no sccache")
+    if not shutil.which("sccache") or not shutil.which("gcc"):
+        raise Skip("no sccache, or no gcc")
     workspace()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -208,8 +208,54 @@ def test_a_cache():
         build("build", "-p", "core-lib", out="both.lamella", options=("--rate", "0"), **{**env, "CARGO_INCREMENTAL": "1"})
         equal({u["crate"]: u["capture"] for u in rustc_units(report("both.lamella"))}, {"util": "incremental", "core_lib": "incremental"},
               "compiled")
+        cached_c_builds("sccache", ["gcc"], **env)
     finally:
         subprocess.run(["sccache", "--stop-server"], env={**os.environ, **env}, capture_output=True, check=False)
+
+
+def c_build(compiler, out, **env):
+    """Two sources, with and without the name of the object, and a link."""
+    for name in ("main.o", "other.o", "app"):
+        if os.path.exists(f"c/{name}"):
+            os.remove(f"c/{name}")
+    write("c/Makefile", f"app: main.o other.o\n\t{compiler} -o $@ main.o other.o\nmain.o: main.c\n\t{compiler} -c $<\n"
+                        f"other.o: other.c\n\t{compiler} -O1 -c -o $@ $<\n")
+    done = record("make", "-s", "-C", "c", out=out, options=("--rate", "0"), env={**os.environ, **env})
+    equal(done.returncode, 0, done.stderr.decode())
+    seen = report(out)
+    captures = {u["unit"]: u["capture"] for u in seen["units"] if u["kind"] == "compile" and u["mode"] == "build"}
+    needs = {e["dep"] for e in seen["unit_deps"] if e["unit"] == "link app"}
+    return captures, needs, report(out, text=True)[0]
+
+
+def cached_c_builds(cache, compilers, **env):
+    for compiler in compilers:
+        write("c/main.c", f'/* {compiler} */ int other(void); int main(void) {{ return other(); }}\n')
+        write("c/other.c", f'/* {compiler} */ int other(void) {{ return 0; }}\n')
+        captures, _, text = c_build(f"{cache} {compiler}", f"{cache}-{compiler}-miss.lamella", **env)
+        equal(captures, {"main.c": "clean", "other.c": "clean"}, f"{cache} {compiler}: what it compiled")
+        check("not compiled" not in text, text)
+        captures, needs, text = c_build(f"{cache} {compiler}", f"{cache}-{compiler}-hit.lamella", **env)
+        equal(captures, {"main.c": "cached", "other.c": "cached"}, f"{cache} {compiler}: what it had")
+        equal(needs, {"main.c", "other.c"}, "the link needs both")
+        check(f"{cache} had 2 of the 2 units" in text and "had by a cache" in text, text)
+    write("c/other.c", "int other(void) { return 1; }\n")
+    captures, _, text = c_build(f"{cache} {compilers[-1]}", f"{cache}-one.lamella", **env)
+    equal(captures, {"main.c": "cached", "other.c": "clean"}, f"{cache}: one of each")
+    check(f"{cache} had 1 of the 2 units" in text, text)
+
+
+def test_ccache():
+    """What ccache compiles is a unit as without it; what it has is an event, with no time of a compilation."""
+    if not shutil.which("ccache") or not shutil.which("gcc"):
+        raise Skip("no ccache, or no gcc")
+    compilers = ["gcc"] + ["clang-14"] * bool(shutil.which("clang-14"))
+    env = {"CCACHE_DIR": os.path.abspath("cache"), "CCACHE_CONFIGPATH": os.path.abspath("none.conf")}
+    cached_c_builds("ccache", compilers, **env)
+    # It is told not to: it becomes the compiler, and was never a unit.
+    captures, _, text = c_build("ccache gcc", "off.lamella", CCACHE_DISABLE="1", **env)
+    equal(captures, {"main.c": "clean", "other.c": "clean"}, "compiled")
+    check("not compiled" not in text, text)
 
 
 def test_damage():

@@ -115,14 +115,18 @@ static void find_missing(const struct report *report, uint32_t index, struct str
     const struct report_unit *unit = &report->units.items[index];
     const struct build_node *node =
         index < report->graph.nodes.count ? &report->graph.nodes.items[index] : NULL;
-    if (unit->info.kind != UNIT_RUSTC && unit->info.kind != UNIT_RUSTDOC)
-        return;
-    find_fresh_crates(report, &unit->info, node, names);
-    find_fresh_script(report, unit, names);
+    bool is_rust = unit->info.kind == UNIT_RUSTC || unit->info.kind == UNIT_RUSTDOC;
+    if (is_rust) {
+        find_fresh_crates(report, &unit->info, node, names);
+        find_fresh_script(report, unit, names);
+    } else if (unit->info.is_cache) {
+        /* A driver's options are not those that its compiler gets, and would be another class. */
+        add_missing(names, "its compiler's command line", strlen("its compiler's command line"));
+    }
     for (uint32_t i = 0; node && i < node->edge_count; i++) {
         const struct report_unit *dep =
             &report->units.items[report->graph.edges.items[node->first_edge + i].dep];
-        if (!dep->class_id)
+        if (!dep->class_id && (is_rust || dep->info.is_cache))
             add_missing(names, dep->title, strlen(dep->title));
     }
 }

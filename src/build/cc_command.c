@@ -15,6 +15,7 @@ enum cc_field {
     CC_SYNTAX,
     CC_INFO,
     CC_COMPILE_ONLY,
+    CC_OBJECT, /* -c: the same, and the file is an object */
     CC_LTO,
     CC_CC1,
 };
@@ -60,7 +61,7 @@ static const struct command_option clang_options[] = {
     {"-target", VALUE_NEXT, CC_TARGET},
     {"--target", VALUE_EITHER, CC_TARGET},
     {"-debug-info-kind", VALUE_EITHER, CC_DEBUG_KIND},
-    {"-c", VALUE_NONE, CC_COMPILE_ONLY},
+    {"-c", VALUE_NONE, CC_OBJECT},
     {"-S", VALUE_NONE, CC_COMPILE_ONLY},
     {"-emit-llvm", VALUE_NONE, CC_COMPILE_ONLY},
     {"-emit-obj", VALUE_NONE, CC_COMPILE_ONLY},
@@ -103,6 +104,10 @@ static const struct command_option clang_options[] = {
     {"-u", VALUE_NEXT, 0},
     {"-gcc-toolchain", VALUE_NEXT, 0},
     {"--sysroot", VALUE_EITHER, 0},
+    {"--param", VALUE_EITHER, 0},
+    {"-wrapper", VALUE_NEXT, 0},
+    {"-dumpbase", VALUE_NEXT, 0},
+    {"-dumpdir", VALUE_NEXT, 0},
     {NULL, VALUE_NONE, 0},
 };
 
@@ -111,7 +116,7 @@ struct cc_reader {
     struct unit *unit;
     const char *main_file;
     size_t sources;
-    bool is_preprocess, is_syntax, is_info, is_compile_only, is_cc1;
+    bool is_preprocess, is_syntax, is_info, is_compile_only, is_object, is_cc1;
 };
 
 static int set_text(struct cc_reader *reader, const char **field, const char *value)
@@ -161,6 +166,10 @@ static int cc_argument(void *ctx, int field, const char *value)
     case CC_SYNTAX:
         reader->is_syntax = true;
         return LAM_OK;
+    case CC_OBJECT:
+        reader->is_object = true;
+        reader->is_compile_only = true;
+        return LAM_OK;
     case CC_COMPILE_ONLY:
         reader->is_compile_only = true;
         return LAM_OK;
@@ -196,13 +205,13 @@ static const char *language_of(const char *source)
     return NULL;
 }
 
-static int walk(const struct unit_command *command, struct arena *arena,
+static int walk(const struct unit_command *command, size_t first, struct arena *arena,
                 const struct command_option *table, struct cc_reader *reader)
 {
     struct command_args args = {0};
     int rc = command_expand(command, false, arena, &args);
     if (rc == LAM_OK)
-        rc = command_walk(&args, 1, table, cc_argument, reader);
+        rc = command_walk(&args, first, table, cc_argument, reader);
     array_free(&args);
     return rc;
 }
@@ -238,7 +247,7 @@ int unit_from_cc(const struct unit_command *command, struct arena *arena, struct
                      {"d21", "d"},
                      {"go1", "go"}};
     struct cc_reader reader = {.arena = arena, .unit = unit};
-    int rc = walk(command, arena, cc1_options, &reader);
+    int rc = walk(command, 1, arena, cc1_options, &reader);
     if (rc < 0 || reader.is_info || (!unit->source && !reader.main_file))
         return rc < 0 ? rc : 0;
     const char *program = path_name(command->exe ? command->exe : command->argv[0]);
@@ -252,12 +261,24 @@ int unit_from_cc(const struct unit_command *command, struct arena *arena, struct
     return 1;
 }
 
+/* A driver's object is called as its source where -o says nothing. */
+static int name_object(struct cc_reader *reader)
+{
+    struct unit *unit = reader->unit;
+    const char *name = path_name(unit->source), *dot = strrchr(name, '.');
+    if (unit->output || reader->is_preprocess || reader->is_syntax || strcmp(name, "-") == 0)
+        return 1;
+    unit->output =
+        arena_printf(reader->arena, "%.*s.o", (int)(dot ? dot - name : (long)strlen(name)), name);
+    return unit->output ? 1 : LAM_E_NOMEM;
+}
+
 /* One clang either is a -cc1, or a driver. A driver with a single job runs the compiler in its own process; with several
  * it starts a -cc1 for each compilation, and those are the units. */
 int unit_from_clang(const struct unit_command *command, struct arena *arena, struct unit *unit)
 {
     struct cc_reader reader = {.arena = arena, .unit = unit};
-    int rc = walk(command, arena, clang_options, &reader);
+    int rc = walk(command, 1, arena, clang_options, &reader);
     if (rc < 0)
         return rc;
     bool is_single_job =
@@ -267,5 +288,20 @@ int unit_from_clang(const struct unit_command *command, struct arena *arena, str
     finish(&reader);
     if (unit->language && strcmp(unit->language, "asm") == 0)
         unit->kind = UNIT_ASSEMBLE;
-    return 1;
+    return reader.is_object ? name_object(&reader) : 1;
+}
+
+int unit_from_cc_driver(const struct unit_command *command, size_t first, struct arena *arena,
+                        struct unit *unit)
+{
+    struct cc_reader reader = {.arena = arena, .unit = unit};
+    int rc = walk(command, first, arena, clang_options, &reader);
+    if (rc < 0)
+        return rc;
+    if (reader.is_info || reader.is_preprocess || reader.is_syntax || !reader.is_object ||
+        reader.sources != 1 || strcmp(unit->source, "-") == 0)
+        return 0;
+    finish(&reader);
+    unit->kind = unit->language && strcmp(unit->language, "asm") == 0 ? UNIT_ASSEMBLE : UNIT_COMPILE;
+    return name_object(&reader);
 }

@@ -35,13 +35,23 @@ int command_walk(const struct command_args *args, size_t first, const struct com
 
 /* Readers of one tool each; *unit is zeroed but for its kind. As unit_from_command(). */
 int unit_from_rustc(const struct unit_command *command, struct arena *arena, struct unit *unit);
-int unit_from_rustc_cache(const struct unit_command *command, struct arena *arena, struct unit *unit);
 int unit_from_cc(const struct unit_command *command, struct arena *arena, struct unit *unit);
 int unit_from_clang(const struct unit_command *command, struct arena *arena, struct unit *unit);
 int unit_from_as(const struct unit_command *command, struct arena *arena, struct unit *unit);
 int unit_from_ld(const struct unit_command *command, struct arena *arena, struct unit *unit);
 int unit_from_build_script(const struct unit_command *command, struct arena *arena,
                            struct unit *unit);
+
+/* A cache's program: `sccache rustc …`, `ccache gcc -c …`, or called by the compiler's name. These set the kind. */
+int unit_from_cache(const struct unit_command *command, struct arena *arena, struct unit *unit);
+int unit_from_ccache(const struct unit_command *command, struct arena *arena, struct unit *unit);
+
+/* What gcc or clang is asked for with the options from args[first] on: 1 for the compilation of one file to an object. */
+int unit_from_cc_driver(const struct unit_command *command, size_t first, struct arena *arena,
+                        struct unit *unit);
+
+/* Whether the program is rustc, or stands for it. */
+bool is_rust_compiler(const char *path);
 
 /* "NAME-1.2.3-rc.1" gives the name's length and the version; false when there is none. */
 bool split_version(const char *dir, size_t length, size_t *name_length);

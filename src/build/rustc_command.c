@@ -276,7 +276,7 @@ static int keep_externs(struct rustc_reader *reader)
     return LAM_OK;
 }
 
-static bool is_compiler(const char *path)
+bool is_rust_compiler(const char *path)
 {
     const char *name = path_name(path);
     return strcmp(name, "rustc") == 0 || strcmp(name, "clippy-driver") == 0;
@@ -288,7 +288,7 @@ int unit_from_rustc(const struct unit_command *command, struct arena *arena, str
     struct rustc_reader reader = {.arena = arena, .unit = unit};
     int rc = command_expand(command, true, arena, &args);
     /* A wrapper is called as `WRAPPER rustc …`: the compiler's own name is no source file. */
-    size_t first = args.count > 1 && is_compiler(args.items[1]) ? 2 : 1;
+    size_t first = args.count > 1 && is_rust_compiler(args.items[1]) ? 2 : 1;
     first += first < args.count && args.items[first][0] == '+'; /* rustup's toolchain */
     if (rc == LAM_OK)
         rc = command_walk(&args, first, rustc_options, rustc_argument, &reader);
@@ -312,13 +312,4 @@ int unit_from_rustc(const struct unit_command *command, struct arena *arena, str
     if (rc == LAM_OK)
         rc = rustc_package(&reader, command);
     return rc < 0 ? rc : 1;
-}
-
-int unit_from_rustc_cache(const struct unit_command *command, struct arena *arena, struct unit *unit)
-{
-    if (command->argc < 2 || !is_compiler(command->argv[1]))
-        return 0; /* its server, its own commands, a compilation in another language */
-    int rc = unit_from_rustc(command, arena, unit);
-    unit->is_cache = rc > 0;
-    return rc;
 }

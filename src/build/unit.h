@@ -53,7 +53,8 @@ struct unit {
     const char *cwd;      /* paths are relative to it */
     const char *const *inputs; /* rustc: what --extern names (a path, or a bare crate name); linkers: files in order */
     size_t input_count;
-    bool is_cache;       /* the program is a cache (sccache) that was asked for this compilation */
+    bool is_cache; /* the program is a cache (sccache, ccache) that was asked for this compilation */
+    bool runs_compiler; /* such a one, and a compiler that it needs is its own child: it has no server */
     bool emits_metadata; /* --emit has metadata: what depends on it may start before it ends */
     bool emits_link;     /* --emit has link, or there is no --emit */
 };

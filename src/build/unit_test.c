@@ -56,6 +56,7 @@ static void check(const char *row, const char *what, const char *found, const ch
 }
 
 #define REGISTRY "/home/u/.cargo/registry/src/registry.example-1949cf8c6b5b557f/"
+#define CCACHE   "/usr/bin/ccache"
 #define RUSTC    "/home/u/.rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/rustc"
 
 /* As cargo -v prints them. */
@@ -150,7 +151,7 @@ static void reads_rustc(void **unused)
     arena_free(&arena);
 }
 
-/* sccache stands for the compilation that it may have; its server and the questions it asks the compiler are none. */
+/* A cache's program stands for the compilation that it may have; its server and the questions it asks the compiler are none. */
 static void a_cache_is_asked_for_a_unit(void **unused)
 {
     (void)unused;
@@ -164,7 +165,21 @@ static void a_cache_is_asked_for_a_unit(void **unused)
         {"/usr/bin/sccache", "sccache rustc -vV", 0},
         {"/usr/bin/sccache", "sccache --start-server", 0},
         {"/usr/bin/sccache", "sccache", 0},
-        {"/usr/bin/sccache", "sccache gcc -c a.c", 0},
+        {"/usr/bin/sccache", "sccache gcc -c a.c", 1},
+        {"/usr/bin/sccache", "gcc -c a.c", 1},
+        {CCACHE, "ccache gcc -O1 -g -c -o a.o a.c", 1},
+        {CCACHE, "/usr/lib/ccache/gcc -MD -MF a.d -c a.c -o a.o", 1},
+        {CCACHE, "ccache debug=true compiler_check=none clang -c a.c", 1},
+        {CCACHE, "ccache gcc -E a.c", 0},
+        {CCACHE, "ccache gcc -fsyntax-only -c a.c", 0},
+        {CCACHE, "ccache gcc -o a a.c", 0}, /* compiled and linked in one: it is not asked for that */
+        {CCACHE, "ccache gcc -c a.c b.c", 0},
+        {CCACHE, "ccache gcc -c -", 0},
+        {CCACHE, "ccache gcc --version", 0},
+        {CCACHE, "gcc", 0},
+        {CCACHE, "ccache -c", 0}, /* its own cleaning */
+        {CCACHE, "ccache max_size=5G", 0},
+        {CCACHE, "ccache rustc", 0},
         {RUSTC, "rustc --crate-name a src/lib.rs --emit=dep-info -o /tmp/deps.d", 0},
         {RUSTC, "rustc +stable", 0},
         {RUSTC, "rustc +stable src/lib.rs", 1},
@@ -174,9 +189,22 @@ static void a_cache_is_asked_for_a_unit(void **unused)
         struct unit unit = {0};
         int found = read_unit(&arena, rows[i].program, "/w", rows[i].line, &unit);
         bool is_cache = strcmp(rows[i].program, RUSTC) != 0 && rows[i].is_unit;
-        if (found != rows[i].is_unit || unit.is_cache != is_cache)
+        bool runs = is_cache && strcmp(rows[i].program, CCACHE) == 0;
+        if (found != rows[i].is_unit || unit.is_cache != is_cache || unit.runs_compiler != runs)
             fail_msg("%s: %d", rows[i].line, found);
     }
+    struct unit unit = {0};
+    assert_int_equal(read_unit(&arena, CCACHE, "/w", "g++ -O2 -g3 -c src/x.y.c", &unit), 1);
+    assert_int_equal(unit.kind, UNIT_COMPILE);
+    check("g++", "language", unit.language, "c++");
+    check("g++", "optimization", unit.opt_level, "2");
+    check("g++", "debug information", unit.debug_info, "3");
+    check("g++", "mode", unit.mode, "build");
+    check("g++", "output", unit.output, "x.y.o"); /* beside nothing: where it runs */
+    assert_int_equal(read_unit(&arena, CCACHE, "/w", "gcc -c start.S", &unit), 1);
+    assert_int_equal(unit.kind, UNIT_ASSEMBLE);
+    assert_int_equal(read_unit(&arena, "/usr/lib/llvm-14/bin/clang", "/w", "clang -c a.c", &unit), 1);
+    check("clang", "output", unit.output, "a.o");
     arena_free(&arena);
 }
 

@@ -118,7 +118,7 @@ int record_artifacts_add(struct record_artifacts *artifacts, const struct profil
         struct artifact_row row = {process->pid, process->start_ns, files.items[i]};
         rc = array_push(&list->rows, row);
     }
-    if (rc >= 0 && is_unit && unit.kind == UNIT_COMPILE) {
+    if (rc >= 0 && is_unit && unit.kind == UNIT_COMPILE && !unit.is_cache) {
         const char *trace = trace_path(process, &unit, cwd, &scratch);
         rc = trace ? add_trace(artifacts, trace, since_ns) : LAM_OK;
     }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/cache_hits.h"
 #include "analysis/cargo_join.h"
 #include "base/file.h"
 #include "base/units.h"
@@ -184,7 +183,7 @@ static void add_around(const struct report *report, struct strbuf *out)
 /* Whether compilers were called through a program that may have had the result already. */
 static bool has_wrapper(const struct report *report)
 {
-    static const char *const caches[] = {"sccache", "cachepot", "ccache", "kache"};
+    static const char *const caches[] = {"sccache", "cachepot", "kache"};
     array_each(&report->settings, setting)
     {
         if (strstr(setting->key, "RUSTC") && strstr(setting->key, "WRAPPER") && setting->value[0])
@@ -222,16 +221,6 @@ static int add_unseen(const struct report *report, struct strbuf *out)
     return LAM_OK;
 }
 
-static void add_cache(const struct report *report, struct strbuf *out)
-{
-    struct cache_counts counts = cache_hits_count(report);
-    if (counts.hits == 0)
-        return;
-    strbuf_addf(out, "  %s had %s of the %s unit%s that it was asked for: %s not compiled\n",
-                counts.program, unit_count(counts.hits).text, unit_count(counts.asked).text,
-                unit_plural(counts.asked), unit_either(counts.hits, "it was", "they were"));
-}
-
 int write_cargo_text(const struct report *report, const struct report_view *view,
                      const struct term *term, struct strbuf *out)
 {
@@ -253,7 +242,6 @@ int write_cargo_text(const struct report *report, const struct report_view *view
         return LAM_OK;
     add_counts(report, out);
     add_around(report, out);
-    add_cache(report, out);
     return add_unseen(report, out);
 }
 

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/cache_hits.h"
 #include "base/units.h"
 #include "output/write_cargo.h"
 #include "output/write_graph.h"
@@ -435,6 +436,17 @@ static void write_rest_of_units(struct writer *w)
     strbuf_free(&text);
 }
 
+/* Who had some of them ready. */
+static void write_cache(const struct writer *w)
+{
+    struct cache_counts counts = cache_hits_count(w->report);
+    if (counts.hits == 0)
+        return;
+    strbuf_addf(w->out, "  %s had %s of the %s unit%s that it was asked for: %s not compiled\n",
+                counts.program, unit_count(counts.hits).text, unit_count(counts.asked).text,
+                unit_plural(counts.asked), unit_either(counts.hits, "it was", "they were"));
+}
+
 static int write_units(struct writer *w)
 {
     const struct report *report = w->report;
@@ -452,8 +464,10 @@ static int write_units(struct writer *w)
     if (rc == LAM_OK)
         rc = table_print(&table, w->term, w->out);
     table_free(&table);
-    if (rc == LAM_OK)
+    if (rc == LAM_OK) {
         write_rest_of_units(w);
+        write_cache(w);
+    }
     return rc;
 }
 

@@ -229,8 +229,9 @@ static const struct schema_column unit_columns[] = {
     TEXT(JSON, 1, "source", "the first source file"),
     TEXT(JSON, 1, "output", "what it writes"),
     TEXT(BOTH, 4, "capture",
-         "clean or incremental: what its times are times of; cached: a cache's program, which had "
-         "the result: no claim about a compilation; null: no compilation"),
+         "clean or incremental: what its times are times of; cached: the program of a cache "
+         "(sccache, ccache), which had the result: no claim about a compilation; null: no "
+         "compilation"),
     ROWS(JSON, 4, "flags", "unit_flags", "flags that move compile time, scrubbed of paths"),
     ROWS(JSON, 4, "artifacts", "artifacts", "files that it wrote, as they were at the command's end"),
     COUNT(BOTH, 1, "pid", "of its process"),
