@@ -47,23 +47,70 @@ int main(int argc, char **argv)
 }
 """
 
+# What signals and vector registers may do to a recorder of calls.
+RUDE = """
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+#ifdef __AVX__
+#include <immintrin.h>
+__attribute__((noinline)) __m256d sum(__m256d a, __m256d b) { __asm__ volatile("" ::: "memory"); return _mm256_add_pd(a, b); }
+#endif
+static sigjmp_buf back;
+static volatile int handled, jumps;
+__attribute__((noinline)) int leaf(int x) { __asm__ volatile("" : "+r"(x)); return x; }
+__attribute__((noinline)) int later(int x) { __asm__ volatile("" : "+r"(x)); return x; }
+__attribute__((noinline)) void on_signal(int s) { leaf(s); handled++; }
+__attribute__((noinline)) void on_jump(int s) { leaf(s); siglongjmp(back, 1); }
+int main(void)
+{
+    struct itimerval often = {{0, 1000}, {0, 1000}}, once = {{0, 0}, {0, 500}}, never = {{0, 0}, {0, 0}};
+    signal(SIGPROF, on_signal);
+    signal(SIGALRM, on_jump);
+    setitimer(ITIMER_PROF, &often, NULL);
+    while (handled < 20) leaf(1);
+    setitimer(ITIMER_PROF, &never, NULL);
+    for (jumps = 0; jumps < 30; jumps++)
+        if (!sigsetjmp(back, 1)) { setitimer(ITIMER_REAL, &once, NULL); for (;;) leaf(jumps); }
+    for (int i = 0; i < 1000; i++) later(i);
+#ifdef __AVX__
+    double r[4];
+    _mm256_storeu_pd(r, sum(_mm256_set_pd(1, 2, 3, 4), _mm256_set_pd(10, 20, 30, 40)));
+    printf("%g %g %g %g\\n", r[0], r[1], r[2], r[3]);
+#endif
+    puts("3628800 1");
+    return 7;
+}
+"""
 
-def build(name, compiler, *flags):
+THROWS = """
+#include <stdexcept>
+#include <cstdio>
+struct guard { __attribute__((noinline)) ~guard() { __asm__ volatile(""); } };
+__attribute__((noinline)) int leaf(int x) { __asm__ volatile("" : "+r"(x)); return x; }
+__attribute__((noinline)) int falls(int n) { guard g; if (n) return falls(n - 1) + leaf(n); throw std::runtime_error("ten frames down"); }
+__attribute__((noinline)) int catches() { try { return falls(9); } catch (const std::exception &) { return leaf(1); } }
+int main() { for (int i = 0; i < 10; i++) catches(); puts("3628800 1"); return 7; }
+"""
+
+
+def build(name, compiler, *flags, text=PROGRAM, source="program.c"):
     if not shutil.which(compiler):
         raise Skip(f"{compiler} is not installed")
-    with open("program.c", "w", encoding="utf-8") as file:
-        file.write(PROGRAM)
-    done = subprocess.run([compiler, "-g", "-O1", *flags, "program.c", "-o", name, "-lpthread"], capture_output=True, timeout=60, check=False)
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text)
+    done = subprocess.run([compiler, "-g", "-O1", *flags, source, "-o", name, "-lpthread"], capture_output=True, timeout=60, check=False)
     if done.returncode != 0:
         raise Skip(f"{compiler} {flags}: {done.stderr.decode(errors='replace')[:200]}")
     return os.path.abspath(name)
 
 
-def run(program, *args, expect=7, preload=PLUGIN, options=""):
+def run(program, *args, expect=7, preload=PLUGIN, options="", prints=b"3628800 1\n"):
     shutil.rmtree("r.lamella", ignore_errors=True)
     env = {**os.environ, "LAMELLA_OUT": "r.lamella", "LAMELLA_OPTIONS": options, "LD_PRELOAD": preload}
     done = subprocess.run([program, *args], env=env, capture_output=True, timeout=60, check=False)
-    equal((done.returncode, done.stdout, done.stderr), (expect, b"3628800 1\n", b""), "the program")
+    equal((done.returncode, done.stdout, done.stderr), (expect, prints, b""), "the program")
 
 
 def counts(path="r.lamella"):
@@ -143,6 +190,33 @@ def test_xray():
     linked = build("linked", "clang-14", *flags, "-Wl,--no-as-needed", "-L" + BUILD, "-llamella-instrument", "-Wl,-rpath," + BUILD)
     run(linked, preload="")
     check_counts(counts())
+
+
+def rude(program, avx=False):
+    run(program, prints=b"44 33 22 11\n3628800 1\n" if avx else b"3628800 1\n")
+    found = counts()
+    equal(sum(count for label, count in found.items() if label.startswith("later ")), 1000, "calls after handlers that came back, and that jumped")
+
+
+def test_signal_handlers():
+    rude(build("rude-gcc", os.environ.get("CC", "gcc"), "-finstrument-functions", text=RUDE))
+    flags = ("-fxray-instrument", "-fxray-instruction-threshold=1")
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        avx = " avx " in file.read()
+    rude(build("rude-xray", "clang-14", *flags, *(["-mavx"] if avx else []), text=RUDE), avx)
+
+
+def test_exceptions_and_stripped_programs():
+    compiler = "g++"
+    run(build("throws", compiler, "-finstrument-functions", text=THROWS, source="throws.cc"))
+    found = collections.Counter()
+    for label, count in counts().items():
+        found[label.split(" (")[0]] += count
+    wanted = {"catches": 10, "falls": 100, "guard::~guard": 100, "leaf": 10, "main": 1}
+    equal({name: found[name] for name in wanted}, wanted, "exceptions through ten frames")
+    subprocess.run(["strip", "throws"], check=True)
+    run("./throws")
+    equal(sorted(count for label, count in counts().items() if label.startswith("throws+0x"))[-4:], [10, 10, 100, 100], "a stripped program: addresses")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@
  * (docs/format.md, code labels), and gets its name when the recording is read. */
 #include <elf.h>
 #include <link.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,8 +32,16 @@ struct slot { /* key is stored last; both 0: free */
 
 static struct slot *table;
 
-/* Recording is not signal-safe: a handler that interrupts it is not recorded. */
-static __thread bool is_busy __attribute__((tls_model("initial-exec")));
+/* Recording is not signal-safe: a handler that interrupts it is not recorded. So here is where the stack of this thread was when it
+ * went in, NULL when it is not in. */
+static __thread const char *busy_at __attribute__((tls_model("initial-exec")));
+
+/* Or has it never come out, since a handler that interrupted it left by longjmp()? Then the stack is as short as it was. */
+static __attribute__((noinline)) bool is_interrupted(const char *here)
+{
+    stack_t own;
+    return here < busy_at || sigaltstack(NULL, &own) < 0 || own.ss_flags & SS_ONSTACK;
+}
 
 struct module {
     uintptr_t address;
@@ -97,7 +107,12 @@ static uint32_t make_label(uintptr_t address)
     static const char digits[] = "0123456789abcdef";
     struct module module = {.address = address, .offset = address};
     char id[2 * BUILD_ID_BYTES + 1], text[PATH_BYTES + 2 * BUILD_ID_BYTES + 32];
+    /* A handler that leaves by longjmp() must not take the linker's lock with it. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     dl_iterate_phdr(look_at_module, &module);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     for (size_t i = 0; i < module.build_id_bytes; i++) {
         id[2 * i] = digits[module.build_id[i] >> 4];
         id[2 * i + 1] = digits[module.build_id[i] & 15];
@@ -135,15 +150,19 @@ static uint32_t label_of(uintptr_t address)
 
 static inline void on_call(uintptr_t function, bool is_exit)
 {
-    if (lam_is_off(LAM_DEFAULT) || is_busy || !table)
+    const char *here = __builtin_frame_address(0);
+    if (lam_is_off(LAM_DEFAULT) || !table ||
+        (__builtin_expect(busy_at != NULL, 0) && is_interrupted(here)))
         return;
-    is_busy = true;
+    busy_at = here;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a handler sees it before anything is done */
     struct lam_label label = {label_of(function)};
     if (label.id && is_exit)
         lam_call_exit(LAM_DEFAULT, label);
     else if (label.id)
         lam_call_enter(LAM_DEFAULT, label);
-    is_busy = false;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    busy_at = NULL;
 }
 
 /* ---- -finstrument-functions ---- */

@@ -11,6 +11,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 /* xray/xray_interface.h */
 enum { XRAY_ENTRY = 0, XRAY_EXIT = 1, XRAY_TAIL = 2, XRAY_ARGS_ENTRY = 3 };
@@ -18,17 +22,67 @@ enum { XRAY_ENTRY = 0, XRAY_EXIT = 1, XRAY_TAIL = 2, XRAY_ARGS_ENTRY = 3 };
 static struct runtime {
     int (*set_handler)(void (*handler)(int32_t function, int type));
     int (*patch)(void);
-    uintptr_t (*function_address)(int32_t function);
+    size_t (*max_function_id)(void);
+    uintptr_t (*function_address)(int32_t function); /* under a lock: not for a handler */
 } runtime;
 
 static void (*report)(uintptr_t function, bool is_exit);
+static uintptr_t *addresses; /* by function id, which begin at 1 */
+static size_t functions;
 
+static inline void tell(int32_t function, int type)
+{
+    if ((uint32_t)function < functions && addresses[function])
+        report(addresses[function], type == XRAY_EXIT || type == XRAY_TAIL);
+}
+
+#ifdef __x86_64__
+/* The runtime keeps the lower halves of the vector registers only, while arguments and results may lie in the whole of them. If
+ * their upper parts are in use they are put back here: whatever we call (memcpy) may clear them. */
+enum {
+    STATE_VECTORS = 0xe4, /* AVX; AVX-512 */
+    STATE_BYTES = 2816,   /* of all up to these, and more */
+    STATE_HEADER = 512,   /* is read before it is written */
+    LEAF_STATE = 13,
+    HAS_IN_USE = 1 << 2,
+};
+static bool tells_use; /* xgetbv(1) */
+
+__attribute__((target("xsave"), noinline)) static void tell_aside(int32_t function, int type,
+                                                                  uint32_t state)
+{
+    _Alignas(64) uint8_t area[STATE_BYTES];
+    memset(area + STATE_HEADER, 0, 64);
+    _xsave64(area, state);
+    tell(function, type);
+    _xrstor64(area, state);
+}
+
+__attribute__((target("xsave"))) static void on_xray(int32_t function, int type)
+{
+    uint32_t state = tells_use ? (uint32_t)_xgetbv(1) & STATE_VECTORS : 0;
+    if (__builtin_expect(state != 0, 0))
+        tell_aside(function, type, state);
+    else
+        tell(function, type);
+}
+
+static void look_at_processor(void)
+{
+    uint32_t a = 0, b, c, d;
+    if (__builtin_cpu_supports("avx") && __get_cpuid_count(LEAF_STATE, 1, &a, &b, &c, &d))
+        tells_use = a & HAS_IN_USE;
+}
+#else
 static void on_xray(int32_t function, int type)
 {
-    uintptr_t address = runtime.function_address(function);
-    if (address)
-        report(address, type == XRAY_EXIT || type == XRAY_TAIL);
+    tell(function, type);
 }
+
+static void look_at_processor(void)
+{
+}
+#endif
 
 /* ---- the program's own file ---- */
 
@@ -59,6 +113,8 @@ static void take(uintptr_t base, const char *name, const ElfW(Sym) * symbol)
         memcpy(&runtime.set_handler, &place, sizeof place);
     else if (strcmp(name, "__xray_patch") == 0)
         memcpy(&runtime.patch, &place, sizeof place);
+    else if (strcmp(name, "__xray_max_function_id") == 0)
+        memcpy(&runtime.max_function_id, &place, sizeof place);
     else if (strcmp(name, "__xray_function_address") == 0)
         memcpy(&runtime.function_address, &place, sizeof place);
 }
@@ -96,6 +152,20 @@ static uintptr_t program_base(void)
     return 0;
 }
 
+static bool list_functions(void)
+{
+    size_t count = runtime.max_function_id() + 1;
+    void *map = mmap(NULL, count * sizeof *addresses, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return false;
+    addresses = map;
+    for (size_t id = 1; id < count; id++)
+        addresses[id] = runtime.function_address((int32_t)id);
+    functions = count;
+    return true;
+}
+
 void xray_begin(void (*on_call)(uintptr_t function, bool is_exit))
 {
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -113,7 +183,9 @@ void xray_begin(void (*on_call)(uintptr_t function, bool is_exit))
     }
     close(fd);
     report = on_call;
-    if (runtime.set_handler && runtime.patch && runtime.function_address) {
+    if (runtime.set_handler && runtime.patch && runtime.max_function_id &&
+        runtime.function_address && list_functions()) {
+        look_at_processor();
         runtime.set_handler(on_xray);
         runtime.patch();
     }
