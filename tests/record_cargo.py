@@ -22,7 +22,9 @@ PACKAGES = {
     "app": ('build = "build.rs"\n[dependencies]\ncore-lib = { path = "../core", features = ["x+y"] }\nmac = { path = "../mac" }\n'
             'other-util = { package = "util", path = "../util2" }\n',
             {"src/main.rs": 'fn main() { println!("{} {} {}", core_lib::f(), mac::n!(), other_util::u()); }\n',
-             "build.rs": 'fn main() { println!("cargo:rerun-if-env-changed=MODE"); }\n'}),
+             "build.rs": 'fn main() { println!("cargo:rerun-if-env-changed=MODE"); if let Ok(page) = std::env::var("OTHER_PAGE") {\n'
+                         'std::fs::create_dir_all(std::path::Path::new(&page).parent().unwrap()).unwrap();\n'
+                         'std::fs::write(page, std::env::var("OTHER_TEXT").unwrap()).unwrap(); } }\n'}),
 }
 WORKSPACE = """[workspace]
 resolver = "2"
@@ -281,8 +283,12 @@ def test_places_and_profiles():
                 if line.startswith("host:"))
     write("wrap.sh", '#!/bin/sh\nexec "$@"\n')
     os.chmod("wrap.sh", 0o755)
+    # Another build's page, which began before and is there sooner: it was written long before this one's end.
+    began = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+    other = f"<td>Build start:</td><td>{began}Z</td><td>Profile:</td><td>other</td>\nconst UNIT_DATA = [];\n"
     build("check", "--manifest-path", f"{place}/app/Cargo.toml", "--profile", "quick", "--target", host, "-j1", out="a.lamella", cwd="elsewhere",
-          CARGO_TARGET_DIR=os.path.abspath("t"), RUSTC_WRAPPER=os.path.abspath("wrap.sh"))
+          CARGO_TARGET_DIR=os.path.abspath("t"), RUSTC_WRAPPER=os.path.abspath("wrap.sh"),
+          OTHER_PAGE=os.path.abspath("t/cargo-timings/cargo-timing-0.html"), OTHER_TEXT=other)
     check(os.path.isdir("t/cargo-timings") and not os.path.exists("ws/target"), "built elsewhere")
     equal(attached("a.lamella"), {"cargo_timings", "cargo_notes", "artifacts"}, "attachments")
     seen = report("a.lamella")

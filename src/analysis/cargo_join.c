@@ -246,14 +246,20 @@ static bool is_outside(const struct report *report, const struct cargo_record *c
                                  at_ns > (int64_t)session->elapsed_ns + slack_ns);
 }
 
+/* The page of a failed build lists what it did not get to as it lists what is fresh: from 0 to 0. */
+static bool never_began(const struct cargo_record *cargo, const struct cargo_unit *unit)
+{
+    return cargo->source == CARGO_FROM_TIMINGS && unit->start_s == 0 && unit->end_s == 0;
+}
+
 /* What ran as a process of its own: cargo lists documentation tests as units that may never run. A list without times says it of
  * compilations alone. */
 static bool has_run(const struct cargo_record *cargo, const struct cargo_unit *unit)
 {
     if (cargo->source == CARGO_FROM_MESSAGES)
         return unit->is_built;
-    return unit->status != CARGO_STATUS_FRESH && !isnan(unit->start_s) &&
-           strcmp(unit->mode, "doctest") != 0;
+    return !never_began(cargo, unit) && unit->status != CARGO_STATUS_FRESH &&
+           !isnan(unit->start_s) && strcmp(unit->mode, "doctest") != 0;
 }
 
 static size_t count_run(const struct cargo_record *cargo)
@@ -344,8 +350,11 @@ static int list_unseen(struct join *join)
         return rc;
     for (uint32_t c = 0; c < join->cargo->units.count; c++) {
         const struct cargo_unit *unit = &join->cargo->units.items[c];
-        if (join->unit_of[c] == REPORT_NO_UNIT && has_run(join->cargo, unit) &&
-            array_push(&join->report->cargo_unseen, c) < 0)
+        if (join->unit_of[c] != REPORT_NO_UNIT)
+            continue;
+        join->report->cargo_not_begun +=
+            unit->status == CARGO_STATUS_UNKNOWN && never_began(join->cargo, unit);
+        if (has_run(join->cargo, unit) && array_push(&join->report->cargo_unseen, c) < 0)
             return LAM_E_NOMEM;
     }
     return LAM_OK;

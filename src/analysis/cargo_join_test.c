@@ -181,6 +181,28 @@ static const struct said with_fresh[] = {
     {"later", NULL, "lib", NULL, NULL, NAN, NAN, CARGO_JOB_COMPILE, NULL, NOT_SEEN}, /* never begun */
 };
 
+/* The page of a failed build has what it did not get to from 0 to 0, as what is fresh. */
+static void what_was_not_begun_is_not_unseen(void **unused)
+{
+    (void)unused;
+    static const struct said failed[] = {
+        {"app", NULL, "lib", NULL, NULL, 1.0, 4.0, CARGO_JOB_COMPILE, NULL, 1},
+        {"slow", NULL, "lib", NULL, NULL, 2.0, 3.0, CARGO_JOB_COMPILE, NULL, NOT_SEEN},
+        {"one", NULL, "lib", NULL, NULL, 0, 0, CARGO_JOB_COMPILE, NULL, NOT_SEEN},
+        {"two", NULL, "lib", NULL, NULL, 0, 0, CARGO_JOB_COMPILE, NULL, NOT_SEEN},
+        {"three", NULL, "lib", NULL, NULL, 0, 0, CARGO_JOB_COMPILE, NULL, NOT_SEEN},
+    };
+    struct cargo_record record;
+    struct feed feed;
+    fill_record(&record, failed, COUNT(failed));
+    record.fresh = 1;
+    open_joined(&feed, one_of_four, 1, &record, NULL);
+    assert_int_equal(feed.report->cargo_unseen.count, 1);
+    assert_int_equal(feed.report->cargo->units.items[feed.report->cargo_unseen.items[0]].number, 1);
+    assert_int_equal(feed.report->cargo_not_begun, 2);
+    close_feed(&feed);
+}
+
 /* Cargo's page says how many units were fresh, and not which. */
 static void fresh_units_are_not_unseen(void **unused)
 {
@@ -359,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(units_are_told_apart),
         cmocka_unit_test(fresh_units_are_not_unseen),
+        cmocka_unit_test(what_was_not_begun_is_not_unseen),
         cmocka_unit_test(records_of_other_builds_are_left_out),
         cmocka_unit_test(causes_are_of_their_units),
         cmocka_unit_test(a_library_for_c_has_its_cause),

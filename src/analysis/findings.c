@@ -322,7 +322,7 @@ static const char *busy_text(struct report *report, double busy, double sampled,
         &text, "%.1f of the machine's %u cores were busy on average: %.1f in samples of the command",
         all / 10, report->session.cores, ours / 10);
     if (silent > 0)
-        strbuf_addf(&text, ", %.1f in processes of it without samples", silent / 10);
+        strbuf_addf(&text, ", %.1f in parts of it without samples", silent / 10);
     if (others > 0)
         strbuf_addf(&text, ", %.1f in other programs, or in descendants that nobody saw",
                     others / 10);

@@ -237,7 +237,8 @@ struct report {
     int64_t cargo_zero_ns;           /* cargo's zero on the session's clock */
     struct cargo_notes *cargo_notes; /* what the launcher saw of the build from outside; NULL */
     LAM_ARRAY(uint32_t)
-    cargo_unseen; /* in cargo->units: it ran them, and no process was recorded */
+    cargo_unseen;             /* in cargo->units: it ran them, and no process was recorded */
+    uint64_t cargo_not_begun; /* units in cargo->units that a failed build did not get to */
 };
 
 /* A sample with what it was found to mean. A thread's closing stretch comes as well, with samples 0. */

@@ -98,9 +98,15 @@ static bool is_builder(const char *word)
 }
 
 /* What follows the first word of `run` is the program's. */
-static bool runs_program(const char *word)
+static bool is_run(const char *word)
 {
     return strcmp(word, "run") == 0 || strcmp(word, "r") == 0;
+}
+
+static bool runs_programs(const char *word)
+{
+    return is_run(word) || strcmp(word, "test") == 0 || strcmp(word, "t") == 0 ||
+           strcmp(word, "bench") == 0;
 }
 
 static int use_option(struct cargo_command *command, char *const *argv, struct option_at option,
@@ -151,13 +157,14 @@ bool cargo_command_parse(char *const *argv, struct cargo_command *command)
             command->toolchain = arg;
         } else if (command->subcommand == 0) {
             command->subcommand = i;
-        } else if (runs_program(argv[command->subcommand])) {
+        } else if (is_run(argv[command->subcommand])) {
             break;
         }
         i++;
     }
     command->takes_timings =
         command->subcommand > 0 && !helps && is_builder(argv[command->subcommand]);
+    command->runs_programs = command->takes_timings && runs_programs(argv[command->subcommand]);
     return true;
 }
 

@@ -10,6 +10,7 @@
 struct cargo_command {
     bool takes_timings;        /* one of cargo's own commands that build, and not asked for help */
     bool has_timings;          /* --timings is there already */
+    bool runs_programs;        /* when it has built: run, test, bench */
     bool is_listed_json;       /* --message-format=json: its stdout is a list of what was built */
     size_t subcommand;         /* index of it; meaningful with takes_timings */
     const char *toolchain;     /* "+nightly"; NULL. Texts are those of argv */

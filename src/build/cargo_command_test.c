@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { TAKES = 1, HAS = 2, LISTED = 4, OTHER = 8 };
+enum { TAKES = 1, HAS = 2, LISTED = 4, OTHER = 8, RUNS = 16 };
 
 static void test_commands(void **state)
 {
@@ -23,17 +23,17 @@ static void test_commands(void **state)
     } rows[] = {
         {"cargo build", TAKES, 1, NULL, 0},
         {"/usr/bin/cargo +nightly b", TAKES, 2, NULL, 0},
-        {"cargo -v --color always test --all -- --timings --help", TAKES, 4, NULL, 0},
-        {"cargo run -- --timings", TAKES, 1, NULL, 0},
-        {"cargo run prog --timings --target-dir x", TAKES, 1, NULL, 0},
-        {"cargo run --bin prog --timings", TAKES | HAS, 1, NULL, 0},
+        {"cargo -v --color always test --all -- --timings --help", TAKES | RUNS, 4, NULL, 0},
+        {"cargo run -- --timings", TAKES | RUNS, 1, NULL, 0},
+        {"cargo run prog --timings --target-dir x", TAKES | RUNS, 1, NULL, 0},
+        {"cargo run --bin prog --timings", TAKES | HAS | RUNS, 1, NULL, 0},
         {"cargo build --timings=html,json", TAKES | HAS, 1, NULL, 0},
         {"cargo build --timingsx", TAKES, 1, NULL, 0},
         {"cargo check --target-dir /tmp/t --manifest-path a/Cargo.toml -C x", TAKES, 1, "/tmp/t", 2},
         {"cargo check --target-dir=/tmp/t --config=a=b -Zx -Z y", TAKES, 1, "/tmp/t", 4},
         {"cargo -C dir clippy --message-format json-render-diagnostics", TAKES | LISTED, 3, NULL, 2},
         {"cargo rustc --message-format=short -- -C opt-level=3", TAKES, 1, NULL, 0},
-        {"cargo test --test build name", TAKES, 1, NULL, 0},
+        {"cargo test --test build name", TAKES | RUNS, 1, NULL, 0},
         {"cargo build --help", 0, 1, NULL, 0},
         {"cargo build -h", 0, 1, NULL, 0},
         {"cargo --version", 0, 0, NULL, 0},
@@ -58,6 +58,7 @@ static void test_commands(void **state)
         int found = is_cargo ? 0 : OTHER;
         found |= command.takes_timings ? TAKES : 0;
         found |= command.has_timings ? HAS : 0;
+        found |= command.runs_programs ? RUNS : 0;
         found |= command.is_listed_json ? LISTED : 0;
         const char *dir = command.target_dir ? command.target_dir : "-";
         if (found != rows[i].expected || command.subcommand != rows[i].subcommand ||

@@ -128,10 +128,12 @@ static int read_codegen(struct rustc_reader *reader, const char *value)
     return LAM_OK;
 }
 
-/* feature="NAME" */
+/* feature="NAME"; test, which stands for --test where a package brings a harness of its own (harness = false). */
 static int read_cfg(struct rustc_reader *reader, const char *value)
 {
     size_t length = strlen(value);
+    if (strcmp(value, "test") == 0)
+        reader->is_test = true;
     if (strncmp(value, "feature=\"", 9) != 0 || length < 11 || value[length - 1] != '"')
         return LAM_OK;
     return append_text(reader, &reader->unit->features, value + 9, length - 10);

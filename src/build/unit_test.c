@@ -100,6 +100,9 @@ static void reads_rustc(void **unused)
         {"rustc --crate-name my_app --edition=2024 crates/my-app/src/lib.rs --emit=dep-info,link "
          "--test -C metadata=x",
          "my_app (test)", "my_app", "my-app", "-", "-", "test", "2024", "-", "-", "x"},
+        {"rustc --crate-name speed --edition=2021 app/benches/speed.rs --emit=dep-info,metadata "
+         "--cfg test --cfg 'feature=\"x-y\"' -C metadata=x",
+         "speed (test)", "speed", "app", "-", "-", "test", "2021", "-", "x-y", "x"},
         {"rustc --crate-name tool --edition=2021 src/bin/tool.rs --crate-type bin "
          "--emit=dep-info,metadata",
          "tool (check)", "tool", "workspace", "-", "bin", "check", "2021", "-", "-", "-"},

@@ -12,6 +12,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "build/cargo_log.h"
+#include "build/cargo_messages.h"
 #include "build/cargo_notes.h"
 #include "build/cargo_timings.h"
 #include "build/header_costs.h"
@@ -222,9 +223,10 @@ static int recover_all(const struct found_list *list, const struct orphan_list *
 static bool is_part_of_recording(const char *name)
 {
     static const char *const globs[] = {
-        "session.json", "session.json.*", "control",        SCRATCH_INSIDE,      "*.lam",
-        "*.lam.*",      "symbols*",       "timings*",       PROFILE_REQUEST_DIR, ARTIFACTS_NAME,
-        HEADERS_NAME,   CARGO_LOG_NAME,   CARGO_NOTES_NAME, CARGO_TIMINGS_NAME,  NINJA_LOG_NAME};
+        "session.json",     "session.json.*", "control",        SCRATCH_INSIDE,      "*.lam",
+        "*.lam.*",          "symbols*",       "timings*",       PROFILE_REQUEST_DIR, ARTIFACTS_NAME,
+        HEADERS_NAME,       CARGO_LOG_NAME,   CARGO_NOTES_NAME, CARGO_TIMINGS_NAME,  NINJA_LOG_NAME,
+        CARGO_MESSAGES_NAME};
     for (size_t i = 0; i < sizeof globs / sizeof *globs; i++)
         if (glob_match_str(globs[i], name))
             return true;

@@ -133,11 +133,11 @@ static int64_t mtime_ns(const char *path)
     return stat(path, &st) == 0 ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec : 0;
 }
 
-/* Files are written during their build: by others before and after it. */
+/* Files are written during their build: by others before and after it. A file's clock is not ahead of the machine's. */
 static bool is_written_within(const char *path, const struct record_window *window)
 {
     int64_t written_ns = mtime_ns(path);
-    return written_ns >= window->start_unix_ns && written_ns <= window->end_unix_ns + EARLY_NS;
+    return written_ns >= window->start_unix_ns && written_ns <= window->end_unix_ns;
 }
 
 static bool is_begun_within(const struct cargo_record *record, const struct record_window *window)
@@ -182,7 +182,17 @@ static bool is_our_log(const struct record_cargo *cargo, const char *path,
     return is_ours;
 }
 
-/* The file that this build wrote, for mem_free(); NULL. Another build that was started meanwhile began later. */
+/* How far a file is from being this build's, of those that lie within its time; another build may have been started beside it. A
+ * command that only builds writes its file and ends. Where programs are run afterwards (tests), another one began later. */
+static int64_t away_ns(const struct record_cargo *cargo, const char *path,
+                       const struct record_window *window, int64_t start_ns)
+{
+    if (cargo->command.runs_programs)
+        return start_ns - window->start_unix_ns;
+    return llabs(window->end_unix_ns - mtime_ns(path));
+}
+
+/* The file that this build wrote, for mem_free(); NULL. */
 static char *find_file(const struct record_cargo *cargo, const char *dir, const char *end,
                        const struct record_window *window, is_ours_fn is_ours)
 {
@@ -198,10 +208,10 @@ static char *find_file(const struct record_cargo *cargo, const char *dir, const 
                          ? path_join(dir, entry->name)
                          : NULL;
         if (path && is_written_within(path, window) && is_ours(cargo, path, window, &start_ns) &&
-            start_ns < best_ns) {
+            away_ns(cargo, path, window, start_ns) < best_ns) {
             mem_free(best);
             best = path;
-            best_ns = start_ns;
+            best_ns = away_ns(cargo, path, window, start_ns);
             path = NULL;
         }
         mem_free(path);

@@ -152,8 +152,12 @@ static void add_counts(const struct report *report, struct strbuf *out)
         strbuf_addf(out, "  profile %s ", cargo->profile);
     if (cargo->jobs)
         strbuf_addf(out, "  jobs %s ", unit_count(cargo->jobs).text);
+    uint64_t left = report->cargo_not_begun;
     if (cargo->dirty != UINT64_MAX)
-        strbuf_addf(out, "  units %s built", unit_count(cargo->dirty).text);
+        strbuf_addf(out, "  units %s built",
+                    unit_count(cargo->dirty > left ? cargo->dirty - left : 0).text);
+    if (left > 0)
+        strbuf_addf(out, ", %s not begun", unit_count(left).text);
     if (cargo->fresh != UINT64_MAX)
         strbuf_addf(out, ", %s fresh", unit_count(cargo->fresh).text);
     strbuf_add_char(out, '\n');
@@ -365,6 +369,7 @@ void write_cargo_json(struct json_writer *json, const struct report *report)
     put_count(json, "cores", cargo->cores, 0);
     put_count(json, "fresh", cargo->fresh, UINT64_MAX);
     put_count(json, "built", cargo->dirty, UINT64_MAX);
+    json_member_u64(json, "not_begun", report->cargo_not_begun);
     put_count(json, "known_before",
               report->cargo_notes ? report->cargo_notes->known_before : UINT64_MAX, UINT64_MAX);
     if (cargo->has_success)

@@ -305,6 +305,7 @@ static const struct schema_column cargo_columns[] = {
     COUNT(JSON, 4, "cores", "as cargo counted them"),
     COUNT(JSON, 4, "fresh", "units with nothing to do"),
     COUNT(JSON, 4, "built", "units that were new or dirty"),
+    COUNT(JSON, 4, "not_begun", "of these, what a failed build did not get to"),
     COUNT(JSON, 4, "known_before",
           "fingerprints in the target directory before the build; null: not looked at"),
     YES_NO(JSON, 4, "success", "the build as its list ended; null: it did not say"),
