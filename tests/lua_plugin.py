@@ -439,6 +439,101 @@ def test_host_program_with_threads():
     equal(got, wanted, "calls")
 
 
+TWICE = """
+local a = require "lamella"
+package.loaded.lamella = nil
+assert(require "lamella")
+local b = assert(package.loadlib(COPY, "luaopen_lamella"))("lamella", "x")
+local function work() return 1 end
+for i = 1, 10 do work() end
+local co = coroutine.wrap(function() work() coroutine.yield() work() end)
+co() co()
+debug.sethook(function() end, "c") print(debug.gethook() ~= nil) debug.sethook() print(debug.gethook())
+print(b.start())
+work()
+a.stop()
+b.stop()
+work()
+"""
+
+
+def test_loaded_twice():
+    copy = os.path.abspath("copy.so")
+    shutil.copy(PLUGIN, copy)
+    text = script("twice.lua", f"COPY = {copy!r}" + TWICE)
+    equal(lua(text, LD_LIBRARY_PATH=os.path.abspath(BUILD)), b"true\nnil\ntrue\n", "output")
+    equal(counts()["work (twice.lua:6)"], 13, "calls, each told once")
+
+
+REFUSED = r"""
+#include <lua.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lamella/lua.h"
+static long asked, refused;
+static int is_armed;
+static void *allocate(void *ud, void *block, size_t before, size_t size)
+{
+    if (!size) { free(block); return ud; }
+    if (is_armed && (!block || size > before) && ++asked >= refused && refused) return NULL;
+    return realloc(block, size);
+}
+static const char script[] =
+    "function f(n) if n == 0 then return {} end local t = f(n - 1) t[#t + 1] = n .. 'x' return t end function g(...)\n"
+    "  local c = coroutine.wrap(function(a) for i = 1, 3 do coroutine.yield(f(i)) end end) for i = 1, 3 do c() end return select('#', ...) end\n"
+    "local mt = setmetatable({}, {__index = function(t, k) return #k end, __close = function() f(1) end})\n"
+    "local function h() local x <close> = mt g(1, 2) return load('return ' .. mt.abc)() end\n"
+    "local log = {}\n"
+    "for i = 1, 3 do log[#log + 1] = tostring(h()) log[#log + 1] = tostring((pcall(error, {}))) table.sort({3, 2, i}, function(a, b) return a < b end) end\n"
+    "local co = coroutine.create(function() g() error('x') end) coroutine.resume(co) coroutine.close(co)\n"
+    "return table.concat(log, ',')\n";
+static void nothing(lua_State *L, lua_Debug *ar) { (void)L; (void)ar; }
+static long run(long refuse, int is_recorded, char *text, size_t size)
+{
+    lua_State *L = lua_newstate(allocate, NULL);
+    luaL_openlibs(L);
+    lua_gc(L, LUA_GCSTOP);
+    lam_lua_start(L);   /* this may ask */
+    if (!is_recorded) { lam_lua_stop(L); lua_sethook(L, nothing, LUA_MASKCALL | LUA_MASKRET, 0); }
+    asked = 0, refused = refuse, is_armed = 1;
+    int rc = luaL_loadbuffer(L, script, sizeof script - 1, "@refused.lua");
+    if (!rc) rc = lua_pcall(L, 0, 1, 0);
+    if (is_recorded) lam_lua_settle(L);
+    is_armed = 0;
+    snprintf(text, size, "%d %s", rc, lua_tostring(L, -1));
+    lua_close(L);
+    return asked;
+}
+int main(void)
+{
+    char plain[256], recorded[256];
+    long all = run(0, 0, plain, sizeof plain), same = run(0, 1, recorded, sizeof recorded), wrong = all != same || strcmp(plain, recorded);
+    for (long at = 1; at <= all; at++) {
+        run(at, 0, plain, sizeof plain);
+        run(at, 1, recorded, sizeof recorded);
+        wrong += strcmp(plain, recorded) != 0;
+    }
+    printf("%s\n%s, %ld of %ld wrong\n", plain, recorded, wrong, all);
+    return wrong != 0;
+}
+"""
+
+
+def test_nothing_is_asked_of_luas_memory():
+    """As many requests as under an empty hook, and each of them refused in turn ends the same way."""
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "lua5.4"], capture_output=True, text=True, check=False)
+    if flags.returncode != 0:
+        raise Skip("no pkg-config file of Lua 5.4")
+    program = compile_c("refused", REFUSED, "-I" + os.path.join(SRC, "include"), "-L" + BUILD, "-llamella-lua", "-llamella", *flags.stdout.split(), "-Wl,-rpath," + BUILD)
+    done = subprocess.run([program], env={**os.environ, "LAMELLA_OUT": "r.lamella"}, capture_output=True, timeout=60, check=False)
+    equal(done.returncode, 0, done.stdout)
+    found = counts()
+    check(found["f (refused.lua:1)"] > 1000 and found["g (refused.lua:1)"] > 100, f"two functions of one line: {found}")
+
+
 FORK = """
 #include <lauxlib.h>
 #include <sys/wait.h>

@@ -18,31 +18,40 @@ enum {
 
 /* ---- is everything where it should be? ---- */
 
-bool frames_probe(lua_State *L)
+static const char probe_source[] = "=a chunk of lamella's, with a name beyond forty bytes";
+static const char probe_code[] =
+    "local probe, up = ...\nreturn (probe(function()\nreturn up\nend))";
+
+/* Called by the chunk above with one of its functions. */
+static int probe(lua_State *L)
 {
-    static const char source[] = "=a chunk of lamella's, with a name beyond forty bytes";
-    static const char code[] = "local up = ...\nreturn function()\nreturn up\nend";
-    int top = lua_gettop(L);
-    lua_Debug ar;
-    bool is_lua, is_right = false;
-    if (lua_version(L) == 504 && sizeof(void *) == 8 && lua_getstack(L, 0, &ar) &&
-        lua_getinfo(L, "f", &ar) && lua_iscfunction(L, -1)) {
+    lua_Debug ar, up;
+    bool is_lua, is_right = lua_getstack(L, 0, &ar) && lua_getstack(L, 1, &up);
+    if (is_right) {
         const void *inside = call_function(ar.i_ci, &is_lua);
-        is_right = !is_lua && inside == (const void *)(uintptr_t)lua_tocfunction(L, -1);
+        is_right = !is_lua && inside == (const void *)(uintptr_t)probe &&
+                   call_previous(ar.i_ci) == (const void *)up.i_ci;
     }
-    if (is_right && luaL_loadbuffer(L, code, sizeof code - 1, source) == LUA_OK) {
-        lua_call(L, 0, 1);
-        const void *proto = read_pointer(lua_topointer(L, -1), CLOSURE_PROTO);
+    if (is_right) {
+        const void *proto = read_pointer(lua_topointer(L, 1), CLOSURE_PROTO);
         const void *name = read_pointer(proto, PROTO_SOURCE);
         is_right = read_word(proto, PROTO_LINES) == (2 | 4ull << 32) && string_is_long(name) &&
-                   memcmp((const char *)name + STRING_TEXT, source, sizeof source) == 0;
+                   memcmp((const char *)name + STRING_TEXT, probe_source, sizeof probe_source) == 0;
     }
-    lua_Debug up;
-    if (is_right && lua_getstack(L, 1, &up))
-        is_right = call_previous(ar.i_ci) == (const void *)up.i_ci;
+    if (is_right)
+        is_right = state_global(lua_newthread(L)) == state_global(L) && state_global(L) != NULL;
+    lua_pushboolean(L, is_right);
+    return 1;
+}
+
+bool frames_probe(lua_State *L)
+{
+    int top = lua_gettop(L);
+    bool is_right = lua_version(L) == 504 && sizeof(void *) == 8 &&
+                    luaL_loadbuffer(L, probe_code, sizeof probe_code - 1, probe_source) == LUA_OK;
     if (is_right) {
-        lua_State *other = lua_newthread(L);
-        is_right = state_global(other) == state_global(L) && state_global(L) != NULL;
+        lua_pushcfunction(L, probe);
+        is_right = lua_pcall(L, 1, 1, 0) == LUA_OK && lua_toboolean(L, -1);
     }
     lua_settop(L, top);
     return is_right;
@@ -77,13 +86,11 @@ static bool find_in_modules(lua_State *L, char *out, size_t size)
 }
 
 /* The name of a local variable that holds the function on top of L's stack, in a call of `state`: for functions that are called by
- * no name (a tail call, a callback). */
+ * no name (a tail call, a callback). One value more finds room on any stack: it is L, or waits in a C function. */
 static bool find_in_locals(lua_State *L, lua_State *state, char *out, size_t size)
 {
     lua_Debug ar;
     const void *function = lua_topointer(L, -1);
-    if (!lua_checkstack(state, 4))
-        return false;
     for (int level = 0; level < LEVELS_LOOKED && lua_getstack(state, level, &ar); level++)
         for (int i = 1; i < LOCALS_LOOKED; i++) {
             const char *name = lua_getlocal(state, &ar, i);

@@ -77,7 +77,7 @@ static inline uint64_t short_word(const void *string)
     return read_word(string, STRING_WORD) & ~STRING_MARK_BITS;
 }
 
-/* Are the places right for the Lua that runs? May raise an error for lack of memory. */
+/* Are the places right for the Lua that runs? Runs a little of it. */
 bool frames_probe(lua_State *L);
 
 #endif

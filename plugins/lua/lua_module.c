@@ -60,9 +60,9 @@ static int set_hook(lua_State *L)
 {
     lua_State *target = lua_isthread(L, 1) ? lua_tothread(L, 1) : L;
     struct universe *universe = universe_of(L);
-    bool was_ours = universe && universe->is_on && universe_hooks(target);
     int results = lua_tocfunction(L, lua_upvalueindex(1))(L);
-    struct routine *routine = was_ours ? routine_for(universe, target) : NULL;
+    bool is_on = universe && universe->is_on;
+    struct routine *routine = is_on ? routine_for(universe, target) : NULL;
     if (routine) {
         routine->inner = lua_gethook(target);
         routine->inner_mask = lua_gethookmask(target);
@@ -220,6 +220,9 @@ int luaopen_lamella(lua_State *L)
         {"finish", finish}, {"__close", finish}, {"__gc", finish}, {NULL, NULL}};
     if (lua_version(L) != 504)
         return luaL_error(L, "lamella.so is made for Lua 5.4");
+    lua_CFunction other = other_module(L);
+    if (other)
+        return other(L);
     bool leaves_global = is_from_command_line(L);
     luaL_newmetatable(L, INTERVAL_TYPE);
     luaL_setfuncs(L, of_interval, 0);

@@ -4,6 +4,7 @@
 static struct universe *universes;
 static pthread_mutex_t universes_lock = PTHREAD_MUTEX_INITIALIZER;
 static const char registry_key;
+#define REGISTRY_MODULE "lamella" /* luaopen_lamella of the copy that was first */
 
 static void forked(void)
 {
@@ -48,16 +49,29 @@ static int on_close(lua_State *L)
     return 0;
 }
 
+lua_CFunction other_module(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, REGISTRY_MODULE);
+    lua_CFunction module = lua_tocfunction(L, -1);
+    lua_pop(L, 1);
+    return module == luaopen_lamella ? NULL : module;
+}
+
 static struct universe *make_universe(lua_State *L)
 {
     struct universe *universe = lua_newuserdatauv(L, sizeof *universe, 0);
+    lua_Hook hook = lua_gethook(L);
+    int mask = lua_gethookmask(L), count = lua_gethookcount(L);
+    lua_sethook(L, NULL, 0, 0); /* the script's: what is tried below is no concern of its */
     *universe = (struct universe){.thread = pthread_self()};
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     universe->main = lua_tothread(L, -1);
     lua_pop(L, 1);
     const char *wish = getenv("LAMELLA_LUA");
     bool peeks = !(wish && strcmp(wish, "api") == 0) && frames_probe(L);
-    if (functions_init(&universe->functions, L, peeks) < 0) {
+    int rc = functions_init(&universe->functions, L, peeks);
+    lua_sethook(L, hook, mask, count);
+    if (rc < 0) {
         lua_pop(L, 1);
         return NULL;
     }
@@ -66,6 +80,8 @@ static struct universe *make_universe(lua_State *L)
     lua_setfield(L, -2, "__gc");
     lua_setmetatable(L, -2);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &registry_key);
+    lua_pushcfunction(L, luaopen_lamella);
+    lua_setfield(L, LUA_REGISTRYINDEX, REGISTRY_MODULE);
     pthread_mutex_lock(&universes_lock);
     universe->next = universes;
     universes = universe;
@@ -105,6 +121,8 @@ int universe_start(lua_State *L, int count)
         return LAM_E_UNSUPPORTED;
     pthread_once(&once, init_process);
     struct universe *universe = universe_of(L);
+    if (!universe && other_module(L))
+        return LAM_OK;
     if (!universe)
         universe = make_universe(L);
     if (!universe)

@@ -46,6 +46,9 @@ struct universe {
 /* The universe of L; NULL: it was never recorded. */
 struct universe *universe_of(lua_State *L);
 
+/* The module's other copy, from another file, if that one has been at work here: two would call each other's hooks. */
+lua_CFunction other_module(lua_State *L);
+
 /* Makes one, kept by the registry, if need be, and records it. count: instructions between two looks; 0: every call. */
 int universe_start(lua_State *L, int count);
 /* Ends all calls and takes the hooks off. L: any state of it. */
