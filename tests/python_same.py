@@ -106,8 +106,6 @@ sys.setprofile(hook)
 print(sys.getprofile() is hook)
 f(3)
 sys.setprofile(None)
-if sys.version_info < (3, 12):  # 3.11 tells of the end of that very call when it was traced before
-    events = [event for event in events if event[0] != "c_return"]
 print(events, sys.getprofile())
 f(4)
 profile = cProfile.Profile()
@@ -124,6 +122,20 @@ f(1)
 sys.settrace(None)
 print(lines)
 f(6)
+def fails(*what):
+    raise KeyError(what[1])
+for setter in filter(None, (sys.setprofile, getattr(sys, "_setprofileallthreads", None))):
+    events.clear()
+    setter(hook)
+    setter(hook)
+    setter(None)
+    print(events)
+    try:
+        setter(fails)
+        f(0)
+    except KeyError as error:
+        print(error, sys.getprofile())
+    print(list(map(setter, [hook])), setter(None), events[-3:])
 """,
     "forks": """
 import multiprocessing, os, sys, threading
@@ -217,7 +229,7 @@ def counts(path="out"):
 def test_programs(python, version):
     for name, text in PROGRAMS.items():
         write(f"{name}.py", text)
-        both(python, f"{name}.py", "argument", options=("--c-calls",) if name in ("raises", "memory", "forks") else ())
+        both(python, f"{name}.py", "argument", options=("--c-calls",) if name in ("raises", "memory", "profilers", "forks") else ())
         if name not in ("syntax", "null"):
             found = counts()
             assert any(label.startswith("<module> (") for label in found), f"{name}: {list(found)[:5]}"

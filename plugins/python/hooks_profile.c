@@ -115,7 +115,8 @@ static int hook_again(void *unused)
 static int on_audit(const char *event, PyObject *args, void *unused)
 {
     (void)args, (void)unused;
-    if (!plugin.is_on || strcmp(event, "sys.setprofile") != 0)
+    if (!plugin.is_on || strcmp(event, "sys.setprofile") != 0 ||
+        PyInterpreterState_Get() != interpreter)
         return 0;
     if (thread_seen == plugin.generation) {
         lam_instant(LAM_DEFAULT, lam_kind_intern(LAM_DEFAULT, "Lamella"),

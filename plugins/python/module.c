@@ -46,6 +46,7 @@ static int begin_recording(void)
         plugin.is_on = 0;
         return -1;
     }
+    setprofile_wrap();
     set_taken(1);
     thread_begin(PyEval_GetFrame(), 0);
     return 0;

@@ -108,6 +108,11 @@ void special_exit(const struct frame_data *data, const struct function *function
 /* Looks for the module greenlet, to be told of its switches. */
 void greenlets_look(void);
 
+/* ---- setprofile.c ---- */
+
+/* From then on a function that the program sets is told of no event more than without us. */
+void setprofile_wrap(void);
+
 /* ---- hooks_profile.c or hooks_monitoring.c ---- */
 
 int hooks_install(void); /* -1: with a Python exception */
