@@ -86,6 +86,14 @@ const build = {
     await page.waitForFunction((id) => Math.abs(document.getElementById(id).getBoundingClientRect().top) < 200, at);
   },
 
+  // Sections above fill themselves and push down the one that a link leads to, without a scroll.
+  async the_section_that_is_read_is_marked({ open, settle, assert }) {
+    const page = await open({ hash: "at=phases" });
+    await page.waitForFunction(() => Math.abs(document.getElementById("phases").getBoundingClientRect().top) < 200);
+    await settle(page);
+    assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll("nav a[aria-current]")].map((a) => a.hash)), ["#at=phases"]);
+  },
+
   // Units at once, processors, memory: as high as the report's figures say, in the colour of areas.
   async the_machine_beside_the_build({ open, section, pixel, assert, facts }) {
     const page = await open();
