@@ -14,7 +14,25 @@ int finding_add(struct draft *draft, struct report_finding finding, const char *
 
 double finding_elapsed_s(const struct report *report); /* NaN */
 
-/* findings_build.c: rows. Each adds what it finds; LAM_E_NOMEM. */
+/* findings_cores.c: rows. Each adds what it finds; LAM_E_NOMEM. */
+int find_serial_tail(struct draft *draft);
+int find_dominant_unit(struct draft *draft);
+int find_cores(struct draft *draft);
+int find_feeder_limit(struct draft *draft);
+int find_jobserver(struct draft *draft);
+int find_busy(struct draft *draft);
+
+/* findings_seen.c */
+int find_stripped(struct draft *draft);
+int find_nameless(struct draft *draft);
+int find_low_coverage(struct draft *draft);
+int find_short_span(struct draft *draft);
+int find_unsampled(struct draft *draft);
+int find_unaccounted(struct draft *draft);
+int find_unknown(struct draft *draft);
+int find_truncated(struct draft *draft);
+
+/* findings_build.c: rows. */
 int find_gating_unit(struct draft *draft);
 int find_single_codegen_unit(struct draft *draft);
 int find_link_time(struct draft *draft);

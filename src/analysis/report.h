@@ -228,6 +228,7 @@ struct report {
     uint64_t tail_ns;
     uint32_t tail_process; /* who worked most in it; REPORT_NO_UNIT */
     uint64_t tail_process_ns;
+    uint64_t tail_busy_ns; /* of the tail, when a thread worked */
     uint64_t handler_ns;
     struct cargo_record *cargo; /* what cargo wrote of the build; NULL: nothing, or of another build */
     struct ninja_log ninja;     /* what ninja says that it made; empty: nothing */

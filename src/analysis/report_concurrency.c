@@ -53,8 +53,11 @@ static int find_tail_worker(struct report *report, struct work_sweep *sweep)
         return LAM_E_NOMEM;
     struct work_step step;
     while (work_sweep_next(sweep, &step))
-        if (step.start_ns >= report->tail_start_ns && step.working == 1)
-            busy[process_of_worker(report, step.only)] += (uint64_t)(step.end_ns - step.start_ns);
+        if (step.start_ns >= report->tail_start_ns && step.working == 1) {
+            uint64_t ns = (uint64_t)(step.end_ns - step.start_ns);
+            busy[process_of_worker(report, step.only)] += ns;
+            report->tail_busy_ns += ns;
+        }
     work_sweep_rewind(sweep);
     for (uint32_t i = 0; i < report->processes.count; i++) {
         if (busy[i] > report->tail_process_ns) {
