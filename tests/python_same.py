@@ -268,6 +268,20 @@ def test_modules(python, _):
             os.rename("out", "out-" + "-".join(program).replace("/", "_"))
 
 
+def test_no_file(python, _):
+    text = "import linecache, sys\nprint(sys.argv, sys.path[0], sorted(globals()), __loader__, __spec__, linecache.cache)\ndef f(n): return n and f(n - 1) or 1 / n\n"
+    for command in (text + "f(2)\n", text + "exec('f(1)')", "if 1:\n  sys.exit(3", "# coding: latin-1\nprint(ascii('\xe9'))", "import sys; sys.exit(4)", "\x00"[1:]):
+        both(python, "-c", command, "a", "-b")
+        with open("program", "w", encoding="utf-8") as file:
+            file.write(command)
+        for program in (["-"], ["-", "-a", "b"]):
+            plain, recorded = (lib.run(python, *words, *program, stdin=open("program", "rb")) for words in ((), ("-m", "lamella", "-o", "out")))
+            assert (recorded.returncode, recorded.stdout, recorded.stderr) == (plain.returncode, plain.stdout, plain.stderr), (recorded, plain)
+        if command.startswith(text):
+            assert {"f (<string>:3)", "f (<stdin>:3)"} <= counts().keys(), counts().keys()
+        os.system("rm -rf out")
+
+
 def test_safe_path(python, _):
     write("x/script.py", "import sys\nprint(sys.path)\n")
     plain = lib.run(python, "-P", "x/script.py")
@@ -289,4 +303,4 @@ def test_usage(python, _):
 
 
 if __name__ == "__main__":
-    lib.main([test_programs, test_generators, test_modules, test_safe_path, test_usage])
+    lib.main([test_programs, test_generators, test_modules, test_no_file, test_safe_path, test_usage])

@@ -161,9 +161,17 @@ static void return_to_place(PyThreadState *thread, const struct place *place)
 #endif
 }
 
-/* As the interpreter runs the file on its command line: an interrupt that nobody catches is noted for its end. */
+/* As the interpreter runs what is on its command line: an interrupt that nobody catches is noted for its end. */
+static PyObject *run_command(PyObject *text, PyObject *names)
+{
+    PyCompilerFlags flags = {.cf_flags = PyCF_SOURCE_IS_UTF8 | PyCF_IGNORE_COOKIE};
+    return PyRun_StringFlags(PyBytes_AS_STRING(text), Py_file_input, names, names, &flags);
+}
+
 static PyObject *run_file(PyObject *path, PyObject *names)
 {
+    if (PyUnicode_CompareWithASCIIString(path, "-") == 0)
+        return PyRun_FileExFlags(stdin, "<stdin>", Py_file_input, names, names, 0, NULL);
     PyObject *bytes = PyUnicode_EncodeFSDefault(path);
     FILE *file = bytes ? fopen(PyBytes_AS_STRING(bytes), "re") : NULL;
     PyObject *result = NULL;
@@ -191,7 +199,7 @@ static void hide_runner(void)
     PyErr_Restore(type, value, traceback);
 }
 
-/* run(file, globals), run(code, globals) or run(function, arguments). Returns the exit code, or raises SystemExit as the program
+/* run(file, globals), run(command, globals), run(code, globals) or run(function, arguments). Returns the exit code, or raises SystemExit as the program
  * did. */
 static PyObject *run(PyObject *self, PyObject *args)
 {
@@ -208,6 +216,8 @@ static PyObject *run(PyObject *self, PyObject *args)
     }
     if (PyUnicode_Check(what))
         result = run_file(what, with);
+    else if (PyBytes_Check(what))
+        result = run_command(what, with);
     else if (PyCode_Check(what))
         result = PyEval_EvalCode(what, with, with);
     else

@@ -1,7 +1,8 @@
-"""Runs a script or module and records its calls.
+"""Runs a script, module or command and records its calls.
 
-    python3 -m lamella -o DIR script.py [ARGUMENTS...]
+    python3 -m lamella -o DIR script.py [ARGUMENTS...]     "-": standard input
     python3 -m lamella -o DIR -m module [ARGUMENTS...]
+    python3 -m lamella -o DIR -c command [ARGUMENTS...]
 
   -o, --output DIR     recording; else $LAMELLA_OUT, which `lamella record` sets
       --calls POLICY   what is kept: one_in:100, threshold:10us, tree, tree:8M, auto:1G; every call without
@@ -27,9 +28,9 @@ def _usage(text):
 
 
 def _arguments(words):
-    """Options for lamella.start(), whether it is a module, and the program with its arguments."""
+    """Options for lamella.start(), "-m", "-c" or "", and the program with its arguments."""
     options = {}
-    while words and words[0].startswith("-") and words[0] not in ("-", "-m"):
+    while words and words[0].startswith("-") and words[0] not in ("-", "-m", "-c"):
         word, *words = words
         name, has_value, value = word.partition("=") if word.startswith("--") else (word, "", "")
         if word in ("--help", "-h"):
@@ -43,11 +44,10 @@ def _arguments(words):
             _usage(f"{word} needs a value")
         else:
             options[_VALUES[name]] = value if has_value else words.pop(0)
-    is_module = words[:1] == ["-m"]
-    words = words[is_module:]
+    how = words.pop(0) if words and words[0] in ("-m", "-c") else ""
     if not words:
         _usage("no script")
-    return options, is_module, words
+    return options, how, words
 
 
 def _open(options):
@@ -71,8 +71,24 @@ def _open(options):
                 os.environ[name] = value
 
 
+def _names(**more):
+    """The namespace of the program, as the interpreter makes it."""
+    names = sys.modules["__main__"].__dict__
+    names.update(__loader__=sys.__loader__, __annotations__={}, __builtins__=sys.modules["builtins"], **more)
+    return names
+
+
+def _command(text):
+    text += "\n"
+    if sys.version_info >= (3, 13):  # where tracebacks show it
+        import linecache
+
+        linecache.cache["<string>"] = (len(text), None, [line + "\n" for line in text.splitlines()], "<string>")
+    return text.encode("utf-8", "surrogateescape"), _names()
+
+
 def _script(path):
-    """What runs a script: its file, or its code where it is compiled; and its namespace, as the interpreter makes it."""
+    """What runs a script: its file, or its code where it is compiled."""
     from importlib.machinery import SourceFileLoader, SourcelessFileLoader
 
     full = os.path.abspath(path)
@@ -82,8 +98,8 @@ def _script(path):
         sys.stderr.write(f"{sys.orig_argv[0]}: can't open file {full!r}: [Errno {error.errno}] {error.strerror}\n")
         raise SystemExit(2) from None
     loader = (SourcelessFileLoader if full.endswith(".pyc") else SourceFileLoader)("__main__", full)
-    names = sys.modules["__main__"].__dict__
-    names.update(__loader__=loader, __annotations__={}, __builtins__=sys.modules["builtins"], __file__=full, __cached__=None)
+    names = _names(__file__=full, __cached__=None)
+    names["__loader__"] = loader
     return loader.get_code("__main__") if full.endswith(".pyc") else full, names
 
 
@@ -99,30 +115,35 @@ def _is_container(path):
 
 
 def main():
-    options, is_module, words = _arguments(sys.argv[1:])
+    options, how, words = _arguments(sys.argv[1:])
     try:
         part_in_c = lamella._extension()
     except ImportError as error:
         sys.stderr.write(f"{error}\n")
         raise SystemExit(2) from None
     path = words[0]
-    is_container = not is_module and _is_container(path)
-    if is_container:
-        first = os.path.abspath(path)
+    is_text = how == "-c" or (not how and path == "-")
+    is_container = not how and not is_text and _is_container(path)
+    if is_text:
+        first = ""
+    elif how == "-m":
+        first = os.getcwd()
     else:
-        first = os.path.dirname(os.path.realpath(path)) if not is_module else os.getcwd()
+        first = os.path.abspath(path) if is_container else os.path.dirname(os.path.realpath(path))
     if not sys.flags.safe_path:
         sys.path[0] = first
     elif is_container:
         sys.path.insert(0, first)
-    sys.argv = ["-m", *words[1:]] if is_module else words
+    sys.argv = [how or path, *words[1:]]
     sys.modules["__main__"] = type(sys)("__main__")
-    if is_module or is_container:
+    if how == "-m" or is_container:
         import runpy
 
-        what = (runpy._run_module_as_main, (path, True) if is_module else ("__main__", False))
+        what = (runpy._run_module_as_main, (path, True) if how else ("__main__", False))
+    elif how == "-c":
+        what = _command(path)
     else:
-        what = _script(path)
+        what = ("-", _names(__file__="<stdin>", __cached__=None)) if is_text else _script(path)
     _open(options)
 
     import atexit
