@@ -82,6 +82,24 @@ print(caught)
 def generator(): yield 1
 print(sum(sum(generator()) for _ in range(100)))
 """,
+    "allocations": """
+try:
+    from _testcapi import remove_mem_hooks, set_nomemory
+except ImportError:
+    set_nomemory = remove_mem_hooks = lambda *which: None
+def numbers(n):
+    yield from range(n)
+def f(n):
+    return n and sum(numbers(n)) + f(n - 1)
+for first in range(1, 80):
+    set_nomemory(first, first + 1)
+    try:
+        f(2)
+    except MemoryError:
+        pass
+    finally:
+        remove_mem_hooks()
+""",
     "names": """
 import sys
 code = compile("def f(g, n=0): return n and g()", "<made>", "exec")

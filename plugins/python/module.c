@@ -57,6 +57,8 @@ static int begin_recording(void)
 static const char *prepare(PyFrameObject *caller)
 {
     static PyInterpreterState *prepared;
+    if (!caller)
+        return "no memory";
     if (prepared == PyInterpreterState_Get())
         return NULL;
     plugin.extra = code_extra_new(free);

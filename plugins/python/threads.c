@@ -33,10 +33,11 @@ static int is_delegated(PyFrameObject *frame)
     PyErr_Fetch(&type, &value, &traceback);
     if (!frame)
         frame = PyEval_GetFrame();
-    PyCodeObject *code = PyFrame_GetCode(frame);
-    PyFrameObject *back = code->co_flags & CO_ASYNC_GENERATOR ? NULL : PyFrame_GetBack(frame);
+    PyCodeObject *code = frame ? PyFrame_GetCode(frame) : NULL; /* from 3.12 on it may take memory */
+    PyFrameObject *back =
+        code && !(code->co_flags & CO_ASYNC_GENERATOR) ? PyFrame_GetBack(frame) : NULL;
     int yes = back && line_has(data_of(back)) && is_sending(back);
-    Py_DECREF(code);
+    Py_XDECREF(code);
     Py_XDECREF(back);
     PyErr_Restore(type, value, traceback);
     return yes;
