@@ -1,6 +1,7 @@
 #include "analysis/replay.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "analysis/report_state.h"
 #include "base/memory.h"
@@ -18,6 +19,22 @@ double replay_codegen_s(const struct replay_task *task, double threads)
 {
     double busy = 1 + task->gain * (replay_codegen_threads(task, threads) - 1);
     return task->code_s / busy * task->drag;
+}
+
+/* By group: the build's threads share what its group gets of the cores that they run on. One that wants a core wants one, whatever
+ * the mean. */
+double replay_slower(enum replay_shares shares, double cores, double own, double others)
+{
+    if (shares == REPLAY_BY_THREAD)
+        return fmax(1, (own + others) / cores);
+    return fmax(1, own / cores) + fmax(1, own) * others / cores;
+}
+
+double replay_others(enum replay_shares shares, double cores, double own, double slower)
+{
+    if (shares == REPLAY_BY_THREAD)
+        return fmax(0, cores * slower - own);
+    return fmax(0, (slower - fmax(1, own / cores)) * cores / fmax(1, own));
 }
 
 static double seconds(int64_t ns)
@@ -230,6 +247,10 @@ static int find_others(struct replay *replay)
         run_s += seconds((int64_t)process->ledger.run_ns);
         wait_s += seconds((int64_t)process->ledger.core_wait_ns);
     }
+    const char *shares = report->machine.cpu_shares;
+    replay->shares = shares && (strcmp(shares, "groups") == 0 || strcmp(shares, "sessions") == 0)
+                         ? REPLAY_BY_GROUP
+                         : REPLAY_BY_THREAD;
     replay->cores = report->session.cores ? report->session.cores : 1;
     replay->others = 0;
     int rc = find_company(replay, run_s, wait_s, &replay->company);

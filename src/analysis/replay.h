@@ -19,7 +19,14 @@
 struct replay_stage {
     double seconds;
     double threads; /* that work, on average: its demand for cores */
-    double others;  /* threads of other programs that wanted cores meanwhile */
+    double others;  /* programs beside the build meanwhile, as `shares` of the replay counts them */
+};
+
+/* What a core is divided among, where more than the build wants it. */
+enum replay_shares {
+    REPLAY_BY_THREAD, /* threads: others count as threads, and two of the build's get twice as much as one */
+    REPLAY_BY_GROUP, /* sessions, control groups: others count as groups beside the build's own, which gets no more for having more
+                      * threads */
 };
 
 struct replay_task {
@@ -31,6 +38,7 @@ struct replay_task {
     uint32_t most_threads; /* at once: codegen units and the feeder */
     double gain; /* of the threads beside the first, how much of one each brought: 1 is all of it */
     double code_others; /* as of a stage */
+    double own_tokens; /* that it gave itself, having no build tool's: a compiler by hand; 0: none */
     double drag; /* how long it took over its CPU time, where not even one thread was busy throughout; 1 or more */
     struct replay_stage after;
     double link_share; /* of `after`, a linker's */
@@ -50,6 +58,7 @@ struct replay {
     double trail_s;               /* after the last one */
     double latency_s; /* of the build tool: from what a unit waits for to its start, where a job is free */
     double cores; /* that the command could have */
+    enum replay_shares shares;
     double others; /* threads of other programs that wanted cores, mean; 0: nobody else had the machine */
     double company; /* threads of the build that want cores when one of them does, mean */
     double bursts; /* threads of the build itself that each further unit adds for moments, beyond its mean */
@@ -94,6 +103,11 @@ int what_if_check(const struct what_if *change, const struct report *report, str
 /* How many threads codegen keeps busy when so many may run, were gain 1; and how long it takes. */
 double replay_codegen_threads(const struct replay_task *task, double threads);
 double replay_codegen_s(const struct replay_task *task, double threads);
+
+/* How many times longer work on cores takes, where so many threads of the build want one. */
+double replay_slower(enum replay_shares shares, double cores, double own, double others);
+/* The others that slow it down so. */
+double replay_others(enum replay_shares shares, double cores, double own, double slower);
 
 /* replay_work.c: the work of each task. LAM_E_NOMEM. */
 int replay_measure_work(struct replay *replay);

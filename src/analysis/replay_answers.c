@@ -129,6 +129,16 @@ static int ask_the_usual(struct asking *asking)
     return rc == LAM_OK ? ask_about_units(asking, "split", SPLITS_SHOWN) : rc;
 }
 
+/* At full demand: its group stands beside the others' with the same weight each. */
+static double other_share(const struct replay *replay)
+{
+    if (replay->shares == REPLAY_BY_THREAD || !(replay->others > 0))
+        return NAN;
+    double slower = (replay->others + replay->company) / replay->cores;
+    double groups = replay_others(replay->shares, replay->cores, replay->company, slower);
+    return groups / (1 + groups);
+}
+
 int replay_answers_make(struct replay_answers *answers, const struct report *report,
                         const char *const *changes, size_t count, struct lam_error *err)
 {
@@ -143,6 +153,7 @@ int replay_answers_make(struct replay_answers *answers, const struct report *rep
     answers->measured_s = replay.measured_s;
     answers->cores = replay.cores;
     answers->others = replay.others;
+    answers->other_share = other_share(&replay);
     answers->latency_s = replay.latency_s;
     answers->jobs = replay.jobs;
     answers->jobs_are_seen = replay.jobs_are_seen;

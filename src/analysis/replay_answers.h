@@ -17,6 +17,7 @@ struct replay_answers {
     double measured_s; /* the build that was */
     double replayed_s; /* the same, replayed */
     double cores, others, latency_s;
+    double other_share; /* of the cores that the build wanted, what other groups had; NaN: cores are shared by thread, or by nobody */
     uint32_t jobs;
     bool jobs_are_seen;
     LAM_ARRAY(struct replay_answer) rows;

@@ -115,38 +115,58 @@ static void start_ready(struct run *run)
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
+/* What a unit's stage takes and how many threads work in it, had they all the cores they want. */
+static void look_up_stage(const struct run *run, struct running *it, double tokens)
+{
+    const struct replay_task *task = &run->tasks[it->task];
+    /* The build tool's latency is as it was, however many want cores. */
+    const struct replay_stage start = {.seconds = run->replay->latency_s};
+    const struct replay_stage *stage = it->stage == STAGE_START    ? &start
+                                       : it->stage == STAGE_BEFORE ? &task->before
+                                                                   : &task->after;
+    it->seconds = stage->seconds;
+    it->threads = stage->threads;
+    it->others = stage->others;
+    if (it->stage == STAGE_CODEGEN) {
+        it->seconds = replay_codegen_s(task, fmax(tokens, task->own_tokens));
+        it->threads = task->code_s / it->seconds;
+        it->others = task->code_others;
+    }
+}
+
+/* How much longer a unit takes than with all the cores it wants: only its time on them does. */
+static double stretch_of(const struct run *run, const struct running *it, double own)
+{
+    double on_cores = fmin(it->threads, 1);
+    double slower = replay_slower(run->replay->shares, run->cores, own, it->others);
+    return 1 - on_cores + on_cores * slower;
+}
+
 static void set_pace(struct run *run)
 {
+    enum { ROUNDS = 8 };
     size_t making_code = 0;
     array_each(&run->running, it) making_code += it->stage == STAGE_CODEGEN;
-    double spare = run->jobs - (double)run->running.count, wanted = 0;
+    double spare = run->jobs - (double)run->running.count, own = 0;
     double tokens = making_code > 0 && spare > 0 ? 1 + spare / (double)making_code : 1;
-    array_each(&run->running, it)
-    {
-        const struct replay_task *task = &run->tasks[it->task];
-        /* The build tool's latency is as it was, however many want cores. */
-        const struct replay_stage start = {.seconds = run->replay->latency_s};
-        const struct replay_stage *stage = it->stage == STAGE_START    ? &start
-                                           : it->stage == STAGE_BEFORE ? &task->before
-                                                                       : &task->after;
-        it->seconds = stage->seconds;
-        it->threads = stage->threads;
-        it->others = stage->others;
-        if (it->stage == STAGE_CODEGEN) {
-            it->seconds = replay_codegen_s(task, tokens);
-            it->threads = task->code_s / it->seconds;
-            it->others = task->code_others;
-        }
-        wanted += it->threads;
-    }
     double bursts = run->replay->bursts * ((double)run->running.count - 1);
     array_each(&run->running, it)
     {
-        double all = wanted + bursts + it->others, slower = all > run->cores ? all / run->cores : 1;
-        double on_cores =
-            fmin(it->threads, 1); /* of its time; in the rest it waits for something else */
-        it->seconds *= 1 - on_cores + on_cores * slower;
+        look_up_stage(run, it, tokens);
+        own += it->threads;
     }
+    /* A thread that waits for something else most of its time wants a core for more of it where it has to wait for that, too: it is a
+     * while until all agree. */
+    for (int round = 0; round < ROUNDS; round++) {
+        double wanted = bursts;
+        array_each(&run->running, it)
+        {
+            double on_cores = fmin(it->threads, 1), all = stretch_of(run, it, own + bursts);
+            wanted += it->threads >= 1 ? it->threads : 1 - (1 - on_cores) / all;
+        }
+        own = wanted - bursts;
+    }
+    array_each(&run->running, it) it->seconds *= stretch_of(run, it, own + bursts);
 }
 
 /* Up to the next end of a stage. Several that end at once are taken one by one. */
@@ -250,8 +270,11 @@ static void change_machine(struct run *run, const struct what_if *change)
         bool follows = replay->jobs >= had;
         run->jobs = follows ? fmax(change->cores, replay->jobs * change->cores / had) : run->jobs;
     }
-    if (change && change->jobs > 0)
+    if (change && change->jobs > 0) {
         run->jobs = change->jobs;
+        for (size_t i = 0; i < replay->tasks.count; i++)
+            run->tasks[i].own_tokens = 0;
+    }
 }
 
 int replay_run(const struct replay *replay, const struct what_if *change, double *wall_s)

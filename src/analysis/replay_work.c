@@ -1,6 +1,7 @@
 /* What each unit did, without waiting for cores: from the stretches in which its threads worked, and their account. */
 #include <math.h>
 
+#include "analysis/core_demand.h"
 #include "analysis/replay.h"
 #include "analysis/report_state.h"
 
@@ -24,6 +25,7 @@ struct measure {
     const struct report *report;
     LAM_ARRAY(struct unit_work) units; /* by unit, the outermost */
     LAM_ARRAY(double) worked_s;        /* by worker of state->work */
+    struct core_demand demand;
 };
 
 static double seconds(int64_t ns)
@@ -171,25 +173,29 @@ static void add_threads(struct measure *measure)
     }
 }
 
-/* Other programs come and go while a build runs: how many threads of theirs wanted cores is told from this section's own waiting.
- * Of short sections that says little, and the whole build's mean counts for more. */
-static double others_in(const struct replay *replay, const struct section_work *work)
+/* Other programs come and go while a build runs: how many of them wanted cores is told from this section's own waiting, and from
+ * how many threads of the build wanted one beside it. Of short sections that says little, and the whole build's mean counts for
+ * more. */
+static double others_in(const struct measure *measure, const struct section_work *work,
+                        int64_t start_ns, int64_t end_ns)
 {
     const double prior_s = 0.02;
+    const struct replay *replay = measure->replay;
     double mean = (replay->others + replay->company) / replay->cores;
     double slower = (work->run_s + work->wait_s + prior_s * mean) / (work->run_s + prior_s);
-    return replay->others > 0 ? fmax(replay->cores * slower - replay->company, 0) : 0;
+    double own = core_demand_mean(&measure->demand, start_ns, end_ns);
+    return replay->others > 0 ? replay_others(replay->shares, replay->cores, own, slower) : 0;
 }
 
 /* Several threads wait side by side: of the section's length they are what they are of the threads' time. */
 static struct replay_stage stage_of(const struct measure *measure, const struct section_work *work,
-                                    double wall_s)
+                                    int64_t start_ns, int64_t end_ns)
 {
-    double busy_s = work->run_s + work->wait_s;
+    double busy_s = work->run_s + work->wait_s, wall_s = seconds(end_ns - start_ns);
     double inherent_s = busy_s <= wall_s ? wall_s - work->wait_s : wall_s * work->run_s / busy_s;
     struct replay_stage stage = {.seconds = inherent_s > 0 ? inherent_s : 0};
     stage.threads = stage.seconds > 0 ? work->run_s / stage.seconds : 0;
-    stage.others = others_in(measure->replay, work);
+    stage.others = others_in(measure, work, start_ns, end_ns);
     return stage;
 }
 
@@ -220,8 +226,8 @@ static double tokens_had(const struct measure *measure, uint32_t unit)
 static void fill_codegen(struct measure *measure, struct replay_task *task)
 {
     const struct unit_work *work = &measure->units.items[task->unit];
-    struct replay_stage stage = stage_of(measure, &work->sections[SECTION_CODEGEN],
-                                         seconds(work->after_ns - work->codegen_ns));
+    struct replay_stage stage =
+        stage_of(measure, &work->sections[SECTION_CODEGEN], work->codegen_ns, work->after_ns);
     task->feed_s = work->feed_s;
     task->code_s = work->feed_s + work->work_s;
     task->floor_s = fmax(work->feed_s, fmin(work->longest_s, work->work_s));
@@ -232,8 +238,11 @@ static void fill_codegen(struct measure *measure, struct replay_task *task)
         task->after.seconds += stage.seconds;
         return;
     }
-    double busy = task->code_s / stage.seconds;
-    double could = replay_codegen_threads(task, tokens_had(measure, task->unit));
+    double busy = task->code_s / stage.seconds, tokens = tokens_had(measure, task->unit);
+    /* A compiler that no build tool gave tokens takes as many as it likes. */
+    if (measure->replay->jobs_are_seen && busy > tokens)
+        task->own_tokens = tokens = busy;
+    double could = replay_codegen_threads(task, tokens);
     task->drag = busy < 1 ? 1 / busy : 1;
     if (could > 1.05)
         task->gain = fmin(fmax((busy - 1) / (could - 1), 0), 2);
@@ -247,15 +256,30 @@ static void fill_tasks(struct measure *measure)
         const struct build_node *node = &graph->nodes.items[task->unit];
         const struct unit_work *work = &measure->units.items[task->unit];
         double after_s = seconds(node->end_ns - work->after_ns);
-        task->before = stage_of(measure, &work->sections[SECTION_BEFORE],
-                                seconds(work->codegen_ns - node->start_ns));
-        task->after = stage_of(measure, &work->sections[SECTION_AFTER], after_s);
+        task->before =
+            stage_of(measure, &work->sections[SECTION_BEFORE], node->start_ns, work->codegen_ns);
+        task->after = stage_of(measure, &work->sections[SECTION_AFTER], work->after_ns, node->end_ns);
         fill_codegen(measure, task);
         if (measure->report->units.items[task->unit].info.kind == UNIT_LINK)
             task->link_share = 1;
         else if (after_s > 0)
             task->link_share = work->link_s < after_s ? work->link_s / after_s : 1;
     }
+}
+
+static int find_demand(struct measure *measure)
+{
+    int rc = LAM_OK;
+    array_each(&measure->state->work, stretch)
+    {
+        double worked_s = measure->worked_s.items[stretch->worker], run_s, wait_s;
+        account_of(measure->report, stretch->worker, &run_s, &wait_s);
+        if (rc == LAM_OK && worked_s > 0)
+            rc = core_demand_add(&measure->demand, stretch->start_ns, stretch->end_ns,
+                                 (run_s + wait_s) / worked_s);
+    }
+    core_demand_sort(&measure->demand);
+    return rc;
 }
 
 static int gather(struct measure *measure)
@@ -271,7 +295,7 @@ static int gather(struct measure *measure)
     find_sections(measure);
     array_each(&measure->state->work, stretch) add_stretch(measure, stretch);
     add_threads(measure);
-    return LAM_OK;
+    return find_demand(measure);
 }
 
 int replay_measure_work(struct replay *replay)
@@ -283,5 +307,6 @@ int replay_measure_work(struct replay *replay)
         fill_tasks(&measure);
     array_free(&measure.units);
     array_free(&measure.worked_s);
+    core_demand_free(&measure.demand);
     return rc;
 }

@@ -165,7 +165,7 @@ struct report_memory_peak {
 };
 
 struct report_machine { /* what is not known is NULL or PROFILE_UNKNOWN */
-    const char *machine_id, *cpu_model, *kernel, *os, *arch, *virt;
+    const char *machine_id, *cpu_model, *kernel, *os, *arch, *virt, *cpu_shares;
     uint64_t cores, mem_bytes;
 };
 

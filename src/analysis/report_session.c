@@ -229,6 +229,7 @@ static int read_machine(struct report *report, const struct session_machine *fro
         {&to->os, from->os},
         {&to->arch, from->arch},
         {&to->virt, from->virt},
+        {&to->cpu_shares, from->cpu_shares},
     };
     int rc = LAM_OK;
     for (size_t i = 0; rc == LAM_OK && i < sizeof texts / sizeof texts[0]; i++)

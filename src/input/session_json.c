@@ -375,11 +375,17 @@ static int read_times(struct loader *loader, void *target)
 #key, kind, offsetof(struct session_machine, key), NULL \
     }
 static const struct member machine_members[] = {
-    MACHINE(machine_id, MEMBER_TEXT), MACHINE(host, MEMBER_TEXT),
-    MACHINE(cpu_model, MEMBER_TEXT),  MACHINE(kernel, MEMBER_TEXT),
-    MACHINE(os, MEMBER_TEXT),         MACHINE(arch, MEMBER_TEXT),
-    MACHINE(virt, MEMBER_TEXT),       MACHINE(cores, MEMBER_U64),
-    MACHINE(mem_bytes, MEMBER_U64),   {0},
+    MACHINE(machine_id, MEMBER_TEXT),
+    MACHINE(host, MEMBER_TEXT),
+    MACHINE(cpu_model, MEMBER_TEXT),
+    MACHINE(kernel, MEMBER_TEXT),
+    MACHINE(os, MEMBER_TEXT),
+    MACHINE(arch, MEMBER_TEXT),
+    MACHINE(virt, MEMBER_TEXT),
+    MACHINE(cpu_shares, MEMBER_TEXT),
+    MACHINE(cores, MEMBER_U64),
+    MACHINE(mem_bytes, MEMBER_U64),
+    {0},
 };
 
 static int read_machine(struct loader *loader, void *target)

@@ -64,7 +64,7 @@ struct session_setting {
 };
 
 struct session_machine {
-    const char *machine_id, *host, *cpu_model, *kernel, *os, *arch, *virt;
+    const char *machine_id, *host, *cpu_model, *kernel, *os, *arch, *virt, *cpu_shares;
     uint64_t cores, mem_bytes;
 };
 

@@ -38,6 +38,7 @@ static void put_machine(struct json_writer *json, const struct report_machine *m
     json_member_str(json, "os", machine->os);
     json_member_str(json, "arch", machine->arch);
     json_member_str(json, "virt", machine->virt);
+    json_member_str(json, "cpu_shares", machine->cpu_shares);
     json_put_end(json);
 }
 

@@ -22,6 +22,10 @@ void write_replay_json(struct json_writer *json, const struct replay_answers *an
         json_member_null(json, "error");
     json_member_double(json, "cores", answers->cores);
     json_member_double(json, "other_threads", answers->others);
+    if (isfinite(answers->other_share))
+        json_member_double(json, "other_share", answers->other_share);
+    else
+        json_member_null(json, "other_share");
     json_member_u64(json, "jobs", answers->jobs);
     json_member_bool(json, "jobs_seen", answers->jobs_are_seen);
     json_member_fixed(json, "latency_s", answers->latency_s, 9);
@@ -45,7 +49,10 @@ static void add_quality(const struct replay_answers *answers, struct strbuf *out
     strbuf_addf(out, "The replay takes %s for the %s that the build took (%s), with %s cores",
                 unit_seconds(answers->replayed_s).text, unit_seconds(answers->measured_s).text,
                 unit_percent_signed(error_of(answers)).text, unit_cores(answers->cores).text);
-    if (answers->others >= 0.05)
+    if (isfinite(answers->other_share))
+        strbuf_addf(out, " (of which other programs had %s)",
+                    unit_percent(answers->other_share).text);
+    else if (answers->others >= 0.05)
         strbuf_addf(out, " (which %s threads of other programs wanted too)",
                     unit_cores(answers->others).text);
     strbuf_addf(out, " and %s%u job%s.", answers->jobs_are_seen ? "at most " : "", answers->jobs,
@@ -73,13 +80,14 @@ int write_replay_text(const struct replay_answers *answers, const struct term *t
     table_column(&table, "", TABLE_RIGHT, 0);
     array_each(&answers->rows, row)
     {
-        bool is_worse = row->saved_s < 0;
+        double saved_s =
+            fabs(row->saved_s) < 1e-6 ? 0 : row->saved_s; /* what it rounds away is no change */
         if (row->units > 1) /* bat is bat, bat (bin) and bat build script */
             table_cellf(&table, "%s, %s units", row->change, unit_count(row->units).text);
         else
             table_cell(&table, row->change);
         table_cell(&table, unit_seconds(row->wall_s).text);
-        table_cellf(&table, "%s%s", is_worse ? "-" : "", unit_seconds(fabs(row->saved_s)).text);
+        table_cellf(&table, "%s%s", saved_s < 0 ? "-" : "", unit_seconds(fabs(saved_s)).text);
         table_cell(&table, unit_percent_signed(row->wall_s / answers->replayed_s - 1).text);
     }
     int rc = term ? table_print(&table, term, out) : table_print_markdown(&table, out);

@@ -178,6 +178,9 @@ static const struct schema_column machine_columns[] = {
     TEXT(BOTH, 2, "os", "distribution"),
     TEXT(BOTH, 2, "arch", "x86_64, aarch64"),
     TEXT(BOTH, 2, "virt", "what it runs in: kvm, docker, ...; none"),
+    TEXT(BOTH, 4, "cpu_shares",
+         "to whom the kernel gives equal parts of a processor: groups (control groups), sessions, "
+         "threads"),
 };
 
 static const struct schema_column environment_columns[] = {
@@ -424,6 +427,9 @@ static const struct schema_column replay_columns[] = {
     NUMBER(JSON, 1, "other_threads", "",
            "of other programs that wanted cores as well, mean: what explains how long the build's "
            "threads waited for one"),
+    NUMBER(JSON, 4, "other_share", "1",
+           "of the cores that the build wanted, what other sessions or control groups had; null: "
+           "cores are shared by thread, or with nobody"),
     COUNT(JSON, 1, "jobs", "units at once"),
     YES_NO(JSON, 1, "jobs_seen", "nobody said how many jobs: most units that ran at once"),
     SECONDS(JSON, 1, "latency_s", "of the build tool, from an end to a start"),

@@ -96,6 +96,48 @@ static const char *virtualisation(void)
     return hypervisor();
 }
 
+/* Whether the control group of the processor controller that we are in is another one than the root. Version 1 names the
+ * controller in its line; with version 2 the group has a weight where the controller is on. */
+static bool is_in_cpu_group(void)
+{
+    char *text, *save = NULL;
+    size_t length;
+    bool is_in = false;
+    if (file_read_all("/proc/self/cgroup", 1u << 16, &text, &length, NULL) < 0)
+        return false;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
+        if (!path || strcmp(path, ":/") == 0)
+            continue;
+        *path++ = '\0';
+        if (*++names) {
+            char *rest = NULL;
+            for (char *name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+                is_in = is_in || strcmp(name, "cpu") == 0;
+        } else {
+            char weight[4096];
+            int needed = snprintf(weight, sizeof weight, "/sys/fs/cgroup%s/cpu.weight", path);
+            is_in = is_in || (needed < (int)sizeof weight && path_exists(weight));
+        }
+    }
+    mem_free(text);
+    return is_in;
+}
+
+/* Where control groups share the processors their sessions do not (autogroup is for the root group alone). */
+static const char *cpu_shares(const char *virt)
+{
+    char *text = NULL;
+    size_t length = 0;
+    if (is_in_cpu_group() || strcmp(virt, "docker") == 0 || strcmp(virt, "podman") == 0)
+        return "groups";
+    bool by_session =
+        file_read_all("/proc/sys/kernel/sched_autogroup_enabled", 64, &text, &length, NULL) >= 0 &&
+        length > 0 && text[0] == '1';
+    mem_free(text);
+    return by_session ? "sessions" : "threads";
+}
+
 static uint32_t count_cores(void)
 {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -131,6 +173,8 @@ void machine_info_read(struct machine_info *info)
     find_value("/etc/os-release", "PRETTY_NAME", '=', info->os, sizeof info->os);
     const char *virt = virtualisation();
     copy_text(info->virt, sizeof info->virt, virt, strlen(virt));
+    const char *shares = cpu_shares(virt);
+    copy_text(info->cpu_shares, sizeof info->cpu_shares, shares, strlen(shares));
     info->cores = count_cores();
     info->mem_bytes = memory_bytes();
 }

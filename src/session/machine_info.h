@@ -11,7 +11,8 @@ struct machine_info {    /* a text that could not be found out is empty, a numbe
     char kernel[128];
     char os[128];
     char arch[32];
-    char virt[32];  /* "none", "kvm", "docker", … */
+    char virt[32]; /* "none", "kvm", "docker", … */
+    char cpu_shares[16]; /* to whom the kernel gives equal parts of a processor: "groups", "sessions", "threads" */
     uint32_t cores; /* processors that we, and so the command, may use */
     uint64_t mem_bytes;
 };

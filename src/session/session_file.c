@@ -136,6 +136,7 @@ static void put_machine(struct json_writer *json, const struct machine_info *mac
     put_optional(json, "os", machine->os);
     put_optional(json, "arch", machine->arch);
     put_optional(json, "virt", machine->virt);
+    put_optional(json, "cpu_shares", machine->cpu_shares);
     json_put_end(json);
 }
 
