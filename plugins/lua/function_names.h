@@ -41,6 +41,9 @@ void functions_free(struct functions *functions);
 /* The function of the call `ar`, found the long way; NULL: no memory. Asks Lua for nothing that it would have to allocate. */
 struct function *function_learn(struct functions *functions, lua_State *L, lua_Debug *ar);
 
+/* Two words at any address. */
+typedef uint64_t pair __attribute__((vector_size(16), aligned(1), may_alias));
+
 /* Is the source of a prototype at the same address still the same? Long ones, above 40 bytes, have no hash to be told by. */
 static inline bool function_has_source(const struct function *function, const void *source)
 {
@@ -48,12 +51,16 @@ static inline bool function_has_source(const struct function *function, const vo
         return function->word == short_word(source);
     if (!function->text || !source || function->word != read_word(source, STRING_LONG_BYTES))
         return false;
-    const char *text = (const char *)source + STRING_TEXT;
-    size_t last = function->text_bytes - sizeof(uint64_t);
-    for (size_t at = 0; at < last; at += sizeof(uint64_t))
-        if (read_word(text, (int)at) != read_word(function->text, (int)at))
-            return false;
-    return read_word(text, (int)last) == read_word(function->text, (int)last);
+    const char *text = (const char *)source + STRING_TEXT, *known = function->text;
+    const char *last = known + function->text_bytes - 2 * sizeof(pair);
+    ptrdiff_t apart = text - known;
+    pair differ = {0, 0};
+    for (;; known = known + 2 * sizeof(pair) < last ? known + 2 * sizeof(pair) : last) {
+        const pair *ours = (const pair *)known, *theirs = (const pair *)(known + apart);
+        differ |= (ours[0] ^ theirs[0]) | (ours[1] ^ theirs[1]);
+        if (known == last)
+            return (differ[0] | differ[1]) == 0;
+    }
 }
 
 /* The same if it is known, by a look; else NULL. */

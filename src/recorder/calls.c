@@ -139,6 +139,11 @@ struct calls *calls_of(struct lane *lane)
     return lane->calls = place ? *place : NULL;
 }
 
+struct recorded {    /* of a call, one in N; both 0: it is not even timed */
+    uint32_t weight; /* how many calls it stands for */
+    uint32_t share;  /* how many of the direct calls of the one around */
+};
+
 /* ---- what all policies share ---- */
 
 /* Which policy a call that begins now is under: one bit, or 0. */
@@ -268,10 +273,28 @@ static uint32_t pick(struct lane *lane, uint32_t label)
     return at == pick->chosen ? n : 0;
 }
 
-static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *frame, uint32_t weight)
+/* The self time of a recorded call is its own time without that of its direct calls. So these are timed: each at first, which is
+ * all that most calls have; of a loop that makes millions one of a block, at a place that is drawn, for the whole block.
+ * Returns how many calls the next one in `around` is timed for. */
+static uint32_t share_of_child(struct lane *lane, struct frame *around)
 {
+    if (!around->is_picked)
+        return 0;
+    uint32_t at = around->children++;
+    if (at < CHILDREN_TIMED)
+        return 1;
+    if (at % CHILDREN_BLOCK == 0)
+        around->chosen = (uint8_t)draw(lane, CHILDREN_BLOCK);
+    return at % CHILDREN_BLOCK == around->chosen ? CHILDREN_BLOCK : 0;
+}
+
+static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *frame,
+                         struct recorded what)
+{
+    uint32_t weight = what.weight;
     frame->is_picked = weight != 0;
-    frame->is_timed = frame->is_picked || frame[-1].is_picked;
+    frame->share = (uint8_t)what.share;
+    frame->is_timed = frame->is_picked || frame->share;
     if (weight) {
         uint32_t kind = lane->rec->call_kind;
         if (weight > 1)
@@ -340,8 +363,8 @@ static void leave_one_in(struct lane *lane, struct calls *calls, struct frame *f
         return;
     uint64_t now = lane_now(lane);
     uint64_t duration = calls_active(calls, now) - frame->start;
-    if (frame[-1].is_picked)
-        frame[-1].inner += duration;
+    if (frame->share)
+        frame[-1].inner += duration * frame->share;
     struct measured measured = {duration > frame->inner ? duration - frame->inner : 0, duration,
                                 calls->track};
     if (frame->ref)
@@ -486,9 +509,8 @@ static void leave_tree(struct lane *lane, struct calls *calls, struct frame *fra
 
 /* ---- enter and exit ---- */
 
-/* weight: one in N: how many calls it stands for */
 static void enter(struct lane *lane, struct calls *calls, uint32_t label, uint32_t mode,
-                  uint32_t weight)
+                  struct recorded what)
 {
     calls->busy = 1;
     HANDLER_FENCE();
@@ -505,7 +527,7 @@ static void enter(struct lane *lane, struct calls *calls, uint32_t label, uint32
     else if (frame->mode & LAM_CALLS_THRESHOLD)
         enter_threshold(lane, calls, frame);
     else if (frame->mode & LAM_CALLS_ONE_IN)
-        enter_one_in(lane, calls, frame, weight);
+        enter_one_in(lane, calls, frame, what);
     else
         enter_all(lane, calls, frame);
     HANDLER_FENCE();
@@ -595,7 +617,11 @@ static inline int enter_quickly(struct lane *lane, struct calls *calls, uint32_t
 static void enter_by_label(struct lane *lane, struct calls *calls, uint32_t label)
 {
     uint32_t mode = mode_of(lane, calls);
-    enter(lane, calls, label, mode, mode == LAM_CALLS_ONE_IN ? pick(lane, label) : 0);
+    struct recorded what = {0, 0};
+    struct frame *around = calls_top(calls);
+    if (mode == LAM_CALLS_ONE_IN)
+        what = (struct recorded){pick(lane, label), around ? share_of_child(lane, around) : 0};
+    enter(lane, calls, label, mode, what);
 }
 
 static inline int leave_quickly(struct lane *lane, struct calls *calls, uint32_t label)
@@ -653,11 +679,14 @@ static __attribute__((noinline)) uint32_t enter_callee(struct lane *lane, struct
         enter_by_label(lane, calls, callee->label);
         return LAM_TOLD_CALL;
     }
-    uint32_t weight = pick_callee(lane, callee);
-    if (!weight && !(told_around & LAM_TOLD_RECORDED))
+    struct recorded what = {.weight = pick_callee(lane, callee)};
+    struct frame *around = told_around & LAM_TOLD_RECORDED ? calls_top(calls) : NULL;
+    if (around)
+        what.share = share_of_child(lane, around);
+    if (!what.weight && !what.share)
         return 0;
-    enter(lane, calls, callee->label, LAM_CALLS_ONE_IN, weight);
-    return LAM_TOLD_CALL | (weight ? (uint32_t)LAM_TOLD_RECORDED : 0);
+    enter(lane, calls, callee->label, LAM_CALLS_ONE_IN, what);
+    return LAM_TOLD_CALL | (what.weight ? (uint32_t)LAM_TOLD_RECORDED : 0);
 }
 
 /* Every call, the long way. */

@@ -14,8 +14,10 @@ enum {
     CALLS_DEPTH_MAX = 1 << 20, /* deeper calls are counted as untold */
     FRAME_FOLDS = 64,          /* labels folded into one frame at a time; then the oldest is told */
     PICK_COUNTERS = 1 << 16,   /* one in N: labels that are told apart */
-    FRAME_SCOPE = 16,          /* a frame's mode: an interval, no call */
-    SCOPES_MAX = 1 << 12,      /* frames for intervals that nobody ends, in a stack */
+    CHILDREN_TIMED = 1 << 12, /* one in N: direct calls of a recorded call that are timed each; then */
+    CHILDREN_BLOCK = 8,       /* one of so many */
+    FRAME_SCOPE = 16,         /* a frame's mode: an interval, no call */
+    SCOPES_MAX = 1 << 12,     /* frames for intervals that nobody ends, in a stack */
 };
 
 struct frame {
@@ -34,6 +36,9 @@ struct frame {
     uint8_t is_picked;
     uint8_t fold_count;
     uint8_t is_kept; /* something that is stored refers to its event */
+    uint8_t share; /* one in N: how many calls of the one around, which is recorded, it was timed for */
+    uint8_t chosen;    /* which one of its next block of direct calls is timed */
+    uint32_t children; /* how many it has had */
 };
 static_assert(offsetof(struct frame, mode) % 4 == 0 &&
                   offsetof(struct frame, fold_count) == offsetof(struct frame, mode) + 3,
