@@ -1,6 +1,7 @@
 /* Any bytes as events, walked in both orders and into sums, by one and by many; all must agree. */
 #include <stddef.h>
 
+#include "input/interval_chains_test.h"
 #include "input/profdata_tally_test.h"
 #include "profdata_fuzz.h"
 
@@ -8,7 +9,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct sums {
     uint64_t intervals, instants, depth;
+    struct chains chains; /* of the first ones */
 };
+
+enum { CHAINED_MAX = 300 };
 
 static int add_interval(void *ctx, const struct profile_interval *interval)
 {
@@ -18,7 +22,7 @@ static int add_interval(void *ctx, const struct profile_interval *interval)
         __builtin_trap();
     sums->intervals++;
     sums->depth += interval->depth;
-    return LAM_OK;
+    return sums->chains.count < CHAINED_MAX ? chains_add(&sums->chains, interval) : LAM_OK;
 }
 
 static int add_instant(void *ctx, const struct profile_instant *instant)
@@ -52,8 +56,9 @@ static void walk(struct profdata_file *file, enum profile_order order, struct su
                                  .first_thread = 1};
     int rc = order == PROFILE_ORDER_START ? profdata_walk_forward(&walk, &sorted)
                                           : profdata_walk_backward(&walk, &sorted);
-    if (rc < 0)
+    if (rc < 0 || chains_cross(&sums->chains))
         __builtin_trap();
+    array_free(&sums->chains);
     profdata_order_free(&sorted);
     profdata_walk_free(&walk);
     interval_paths_free(&paths);
@@ -71,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint32_t version = data[0] & 1 ? 8 : 9;
     struct strbuf bytes = {0};
     struct profdata_file file;
-    struct sums any = {0, 0, 0}, start = {0, 0, 0};
+    struct sums any = {.depth = 0}, start = {.depth = 0};
     fuzz_begin(&bytes, version);
     fuzz_page(&bytes, version, 1, text, sizeof text - 1);
     fuzz_page(&bytes, version, 0, data + 1, size - 1);

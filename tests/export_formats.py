@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
+from random import Random
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from export_lib import (Profdata, check_schema, read_chrome, read_firefox, read_folded, read_perfetto, read_pprof,  # noqa: E402
@@ -137,6 +138,30 @@ def test_overlap_keeps_its_length():
     equal(sorted((path.split(";")[-1], end - start) for _, events in speedscope["evented"] for path, start, end in events), wanted, "speedscope")
     firefox = read_firefox(bytes_of("overlap.firefox"))
     equal(sorted((name, end - start) for _, name, start, end, _ in firefox["markers"]), wanted, "firefox")
+
+
+def test_what_lies_in_an_overlap():
+    """Whatever crosses whatever: the readers check that intervals of a row nest. One that overlaps takes what it holds with it."""
+    for seed in range(4):
+        random, data, wanted = Random(seed), Profdata(), []
+        for i in range(60):
+            start = random.randrange(40)
+            end = start + int(random.random() ** 3 * (40 - start))
+            name = "ABCDE"[i % 5]
+            data.interval(name.encode(), 1, start, end)
+            data.instant(b"point", 1, random.randrange(40))
+            wanted.append((name, start, end))
+        data.save("crossing.mm_profdata")
+        chrome = load("chrome", "crossing.mm_profdata")
+        equal(sorted((name, start, end) for _, _, name, start, end, _ in chrome["intervals"]), sorted(wanted), "chrome")
+        perfetto = load("perfetto", "crossing.mm_profdata")
+        equal(sorted((name, start - START_NS, end - START_NS) for _, name, start, end, _ in perfetto["intervals"]), sorted(wanted), "perfetto")
+        speedscope = load("speedscope", "crossing.mm_profdata")
+        equal(sorted((path.split(";")[-1], start, end) for _, events in speedscope["evented"] for path, start, end in events if "point" not in path),
+              sorted(wanted), "speedscope")
+        for limit in "3ns", "20ns":
+            merged = load("chrome", "--minimum-duration", limit, "crossing.mm_profdata")
+            equal(sum(args.get("weight", 1) for *_, args in merged["intervals"]), 60, "intervals, those merged counted")
 
 
 def test_depth():

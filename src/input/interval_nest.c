@@ -131,9 +131,16 @@ static uint64_t taken_from_parent(const struct nest_item *item, uint64_t active_
     return add_capped(times_capped(self_of(item, active_ns), item->weight), item->children_ns);
 }
 
-/* Tells the sink of an interval; of a complete one with what its children left to it. */
-static int tell(struct interval_nest *nest, const struct nest_item *item, uint32_t depth,
-                int64_t end_ns, uint64_t active_ns, bool is_complete)
+/* Of one that stands alone: an empty one crosses nothing. */
+static uint32_t chain_number(const struct interval_nest *nest, const struct nest_chain *chain,
+                             bool is_empty)
+{
+    return chain ? (uint32_t)(chain - nest->chains.items) : is_empty ? 0 : PROFILE_CHAIN_NONE;
+}
+
+/* Tells the sink of an interval, inside what is under way in the chain; of a complete one with what its children left to it. */
+static int tell(struct interval_nest *nest, const struct nest_item *item,
+                const struct nest_chain *chain, int64_t end_ns, uint64_t active_ns, bool is_complete)
 {
     nest->totals.intervals++;
     nest->totals.open += (item->flags & PROFILE_INTERVAL_OPEN) != 0;
@@ -154,8 +161,9 @@ static int tell(struct interval_nest *nest, const struct nest_item *item, uint32
         .active_ns = active_ns,
         .self_ns = is_complete ? self_ns : PROFILE_UNKNOWN,
         .children = is_complete ? item->children : PROFILE_UNKNOWN,
-        .depth = depth,
+        .depth = chain ? (uint32_t)chain->items.count : 0,
         .weight = item->weight,
+        .chain = chain_number(nest, chain, item->start_ns == end_ns),
         .flags = item->flags,
         .end_thread = item->end_thread,
         .args = args ? args->texts.items : NULL,
@@ -224,9 +232,7 @@ static int chain_pop(struct interval_nest *nest, struct nest_chain *chain, int64
             parent->children_ns =
                 add_capped(parent->children_ns, taken_from_parent(&item, active_ns));
     }
-    int rc = is_start_order(nest)
-                 ? LAM_OK
-                 : tell(nest, &item, (uint32_t)chain->items.count, end_ns, active_ns, true);
+    int rc = is_start_order(nest) ? LAM_OK : tell(nest, &item, chain, end_ns, active_ns, true);
     free_args(nest, item.args);
     return rc;
 }
@@ -321,8 +327,7 @@ static int tell_alone(struct interval_nest *nest, struct nest_chain *chain, stru
     if (rc < 0)
         return rc;
     uint64_t active_ns = active_of(nest, item, item->end_ns);
-    return tell(nest, item, chain ? (uint32_t)chain->items.count : 0, item->end_ns, active_ns,
-                !is_start_order(nest));
+    return tell(nest, item, chain, item->end_ns, active_ns, !is_start_order(nest));
 }
 
 static int place_empty(struct interval_nest *nest, struct nest_item *item)
@@ -367,8 +372,7 @@ static int place_on(struct interval_nest *nest, struct nest_chain *chain, struct
     item->away_ns = away_at(nest, item->start_ns);
     int rc = step_into(nest, chain, item);
     if (rc >= 0 && is_start_order(nest)) {
-        rc = tell(nest, item, (uint32_t)chain->items.count, item->end_ns,
-                  active_of(nest, item, item->end_ns), false);
+        rc = tell(nest, item, chain, item->end_ns, active_of(nest, item, item->end_ns), false);
         free_args(nest, item->args);
         item->args = 0;
     }

@@ -8,7 +8,7 @@
  *  - An empty interval holds nothing, and is held by what began before it and ends after it only: at the edge of another
  *    one it stands beside it.
  *  - An interval that begins inside another and ends after it OVERLAPS: unless a third one holds it, it is nobody's child.
- *    It nests its own children.
+ *    It nests its own children, in a chain of their own (see struct profile_interval).
  *  - One that never ended (OPEN) holds all that begins after it.
  *  - A DETACHED one takes no part.
  *

@@ -12,6 +12,11 @@
 enum {
     AHEAD = 12, /* events whose names are fetched before they are needed: a cache miss each otherwise */
     BLOCK = 256, /* events whose labels are found in one go */
+    CHAINS_MAX = 64,
+    OVERLAPS_MAX = 64, /* under way at once in a thread */
+    LOOKED_AT =
+        1024, /* of those under way, where some overlap: all of a deep nest would take for ever */
+    CHAIN_NONE = UINT16_MAX,
 };
 
 static uint64_t length_of(const struct profdata_open *item)
@@ -93,6 +98,7 @@ static int tell_sink(struct profdata_backward *back, uint32_t lane_index,
         .children = item->children,
         .depth = depth_of(&back->lanes[lane_index], item->parent),
         .weight = 1,
+        .chain = item->chain == CHAIN_NONE ? PROFILE_CHAIN_NONE : item->chain,
         .flags = item->flags,
         .end_thread = walk->first_thread + lane_index,
         .args_id = profdata_walk_args_id(walk, item->id),
@@ -154,46 +160,94 @@ static inline __attribute__((always_inline)) int finish_top(struct profdata_back
 
 /* ---- overlaps ---- */
 
-static bool is_nested(const struct profdata_lane *lane)
+/* Where some overlap, those that are looked at: of many the innermost. */
+static size_t first_looked_at(const struct profdata_lane *lane)
 {
-    for (size_t i = 1; i < lane->stack.count; i++) {
-        if (lane->stack.items[i].start < lane->stack.items[i - 1].start)
+    return lane->stack.count > LOOKED_AT ? lane->stack.count - LOOKED_AT : 0;
+}
+
+/* Nothing overlaps, and each lies in the one below. */
+static bool is_plain(const struct profdata_lane *lane)
+{
+    if (lane->overlaps || first_looked_at(lane) > 0)
+        return false;
+    for (size_t i = 0; i < lane->stack.count; i++) {
+        const struct profdata_open *item = &lane->stack.items[i];
+        if (item->parent != (i ? (uint32_t)i - 1 : NO_PARENT) || (i && item->start < item[-1].start))
             return false;
     }
     return true;
 }
 
+/* What it holds and is still under way is nobody's child from here on. */
 static void remove_at(struct profdata_lane *lane, size_t index)
 {
+    lane->overlaps -= (lane->stack.items[index].flags & PROFILE_INTERVAL_OVERLAPS) != 0;
     memmove(lane->stack.items + index, lane->stack.items + index + 1,
             (lane->stack.count - index - 1) * sizeof *lane->stack.items);
     lane->stack.count--;
     for (size_t i = index; i < lane->stack.count; i++) {
         uint32_t *parent = &lane->stack.items[i].parent;
-        if (*parent != NO_PARENT && *parent > index)
+        if (*parent == index)
+            *parent = NO_PARENT;
+        else if (*parent != NO_PARENT && *parent > index)
             --*parent;
     }
 }
 
-/* Where some overlap, those that nothing earlier can lie in may be anywhere; children lie above their parents. */
+static int finish_at(struct profdata_backward *back, uint32_t lane_index, size_t index)
+{
+    struct profdata_lane *lane = &back->lanes[lane_index];
+    struct profdata_open item = lane->stack.items[index];
+    close_label(back, lane_index, (uint32_t)index, &item);
+    int rc = tell(back, lane_index, &item, back->sums != NULL);
+    remove_at(lane, index);
+    return rc;
+}
+
+/* Those that nothing earlier can lie in may be anywhere; children lie above their parents. One overlap too many leaves early, with
+ * what it has held so far. */
 static int finish_tangled(struct profdata_backward *back, uint32_t lane_index, uint64_t until)
 {
     struct profdata_lane *lane = &back->lanes[lane_index];
+    size_t first = first_looked_at(lane);
     int rc = LAM_OK;
-    for (size_t i = lane->stack.count; rc >= 0 && i-- > 0;) {
-        struct profdata_open item = lane->stack.items[i];
-        if (item.start < until)
-            continue;
-        close_label(back, lane_index, (uint32_t)i, &item);
-        rc = tell(back, lane_index, &item, back->sums != NULL);
-        remove_at(lane, i);
+    for (size_t i = lane->stack.count; rc >= 0 && i-- > first;) {
+        if (lane->stack.items[i].start >= until)
+            rc = finish_at(back, lane_index, i);
     }
-    /* Nested again, but perhaps with a parent that is not the next one below: those keep the lane tangled. */
-    bool is_plain = is_nested(lane);
-    for (size_t i = 0; is_plain && i < lane->stack.count; i++)
-        is_plain = lane->stack.items[i].parent == (i ? (uint32_t)i - 1 : NO_PARENT);
-    lane->is_tangled = !is_plain;
+    for (size_t i = first; rc >= 0 && lane->overlaps > OVERLAPS_MAX && i < lane->stack.count;) {
+        if (lane->stack.items[i].flags & PROFILE_INTERVAL_OVERLAPS)
+            rc = finish_at(back, lane_index, i);
+        else
+            i++;
+    }
+    lane->is_tangled = !is_plain(lane);
     return rc;
+}
+
+/* One in which nothing lies between item's start and its end. Stairs of overlaps must not take for ever: what finds none is in no chain. */
+static uint16_t find_chain(struct profdata_lane *lane, const struct profdata_open *item)
+{
+    size_t i = 0;
+    while (i < lane->chains.count && lane->chains.items[i] < item->end)
+        i++;
+    if (i == CHAINS_MAX || (i == lane->chains.count && array_push(&lane->chains, 0) < 0))
+        return CHAIN_NONE;
+    lane->chains.items[i] = item->start;
+    return (uint16_t)(i + 1);
+}
+
+/* With all that it holds: children lie above their parents. What it held and has left ends after all that can cut it. */
+static void begin_chain(struct profdata_lane *lane, struct profdata_open *item)
+{
+    item->chain = find_chain(lane, item);
+    for (size_t i = (size_t)(item - lane->stack.items) + 1; i < lane->stack.count; i++) {
+        struct profdata_open *inner = &lane->stack.items[i];
+        if (inner->parent != NO_PARENT && &lane->stack.items[inner->parent] >= item &&
+            lane->stack.items[inner->parent].chain == item->chain)
+            inner->chain = item->chain;
+    }
 }
 
 /* Takes an interval that begins inside [start, end] and ends after it from its parent. What lies in it stays its own. */
@@ -206,14 +260,16 @@ static void mark_overlap(struct profdata_lane *lane, struct profdata_open *item)
         parent->children_time -= length_of(item);
     }
     item->parent = NO_PARENT;
-    item->flags = (item->flags | PROFILE_INTERVAL_OVERLAPS) & ~(uint32_t)PROFILE_INTERVAL_RECURSIVE;
+    lane->overlaps++;
+    item->flags = (uint16_t)((item->flags | PROFILE_INTERVAL_OVERLAPS) & ~PROFILE_INTERVAL_RECURSIVE);
+    begin_chain(lane, item);
 }
 
 /* The shortest one that holds [start, end], and the marks on those that it cuts. */
 static uint32_t place_tangled(struct profdata_lane *lane, uint64_t start, uint64_t end)
 {
     uint32_t best = NO_PARENT;
-    for (size_t i = 0; i < lane->stack.count; i++) {
+    for (size_t i = first_looked_at(lane); i < lane->stack.count; i++) {
         struct profdata_open *item = &lane->stack.items[i];
         bool is_inside = start < end ? item->start <= start && end <= item->end
                                      : item->start < start && end < item->end;
@@ -320,7 +376,8 @@ static inline __attribute__((always_inline)) int add_interval(struct profdata_ba
     item->label = label;
     item->path = 0;
     item->parent = parent;
-    item->flags = flags;
+    item->flags = (uint16_t)flags;
+    item->chain = !is_summing && parent != NO_PARENT ? lane->stack.items[parent].chain : 0;
     if (*open != NOT_OPEN && parent != NO_PARENT &&
         is_recursive(lane, lane_index, *open, parent, label))
         item->flags |= PROFILE_INTERVAL_RECURSIVE;
@@ -481,6 +538,7 @@ void profdata_backward_leave(struct profdata_backward *back, uint32_t lane_index
         close_label(back, lane_index, (uint32_t)lane->stack.count, item);
     }
     lane->is_tangled = false;
+    lane->overlaps = 0;
 }
 
 int profdata_backward_open(struct profdata_backward *back, struct profdata_walk *walk)
@@ -494,10 +552,16 @@ int profdata_backward_open(struct profdata_backward *back, struct profdata_walk 
     return back->lanes ? LAM_OK : LAM_E_NOMEM;
 }
 
+static void free_lane(struct profdata_lane *lane)
+{
+    array_free(&lane->stack);
+    array_free(&lane->chains);
+}
+
 void profdata_backward_close(struct profdata_backward *back)
 {
     for (size_t i = 0; back->lanes && i < back->walk->threads->items.count; i++)
-        array_free(&back->lanes[i].stack);
+        free_lane(&back->lanes[i]);
     mem_free(back->lanes);
     back->lanes = NULL;
     array_free(&back->open);

@@ -19,14 +19,18 @@ struct profdata_open {   /* an interval under way */
         uint32_t node; /* in sums: of the skeleton, + 1; it was met in a later chunk, which tells it; 0 */
     };
     uint32_t parent; /* index in the stack, or PROFDATA_NO_PARENT */
-    uint32_t flags;
+    uint16_t flags;  /* of the interval */
+    uint16_t chain;  /* not kept for sums, which have none */
 };
 
 /* What of a thread is under way at the time where the walk is. While nothing overlaps, each lies inside the one below. */
 struct profdata_lane {
     LAM_ARRAY(struct profdata_open) stack; /* by falling ends */
-    bool is_tangled;                       /* some overlap: any of them may hold what comes */
-    uint64_t last;                         /* time of the event that came last */
+    LAM_ARRAY(uint64_t)
+    chains; /* beside the thread's own: start of the last that began it, the earliest so far */
+    bool is_tangled;   /* some overlap: any of them may hold what comes */
+    uint32_t overlaps; /* how many of them do */
+    uint64_t last;     /* time of the event that came last */
 };
 
 struct profdata_backward {

@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "input/input_kind.h"
+#include "input/interval_chains_test.h"
 #include "input/profdata_make_test.h"
 #include "input/profdata_metadata.h"
 
@@ -513,6 +514,126 @@ static void both_orders_agree(void **state)
 
 /* ---- several files ---- */
 
+/* The rules of interval_nest.h, the plain way, for intervals that are not empty and have times of their own. */
+static bool holds(const struct spec *outer, const struct spec *inner)
+{
+    return outer != inner && outer->tid == inner->tid && outer->start <= inner->start &&
+           inner->end <= outer->end;
+}
+
+static bool is_cut(const struct spec *specs, unsigned count, const struct spec *inner,
+                   const struct spec *outer)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const struct spec *other = &specs[i];
+        if (holds(outer, other) && other->tid == inner->tid && other->start < inner->start &&
+            inner->start < other->end && other->end < inner->end)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t plain_self(const struct spec *specs, unsigned count, const struct spec *outer)
+{
+    uint64_t self = outer->end - outer->start;
+    for (unsigned i = 0; i < count; i++) {
+        const struct spec *inner = &specs[i], *shortest = outer;
+        for (unsigned k = 0; k < count; k++)
+            if (holds(&specs[k], inner) &&
+                specs[k].end - specs[k].start < shortest->end - shortest->start)
+                shortest = &specs[k];
+        if (shortest == outer && holds(outer, inner) && !is_cut(specs, count, inner, outer))
+            self -= inner->end - inner->start;
+    }
+    return self;
+}
+
+static void self_times_by_the_rules(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 300; round++) {
+        enum { MOST = 24 };
+        static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h",
+                                            "i", "j", "k", "l", "m", "n", "o", "p",
+                                            "q", "r", "s", "t", "u", "v", "w", "x"};
+        struct spec specs[MOST];
+        unsigned seed = round, count = 3 + round % (MOST - 2);
+        for (unsigned i = 0; i < count; i++) { /* lengths differ: no two are equally short */
+            uint64_t start = (unsigned)rand_r(&seed) % 100000;
+            uint64_t length =
+                (uint64_t)((unsigned)rand_r(&seed) % (1 + (unsigned)rand_r(&seed) % 999)) * MOST * 4 +
+                i + 1;
+            specs[i] = (struct spec){names[i], 1 + i % 2, start, start + length};
+        }
+        struct made made;
+        struct told told = {.wants = {.order = PROFILE_ORDER_ANY}};
+        struct lam_error err = LAM_ERROR_INIT;
+        make_intervals(&made, 9, specs, count);
+        assert_int_equal(read_made(&made, 4096, &told, &err), LAM_OK);
+        for (unsigned i = 0; i < count; i++)
+            assert_int_equal(find(&told, specs[i].name)->interval.self_ns,
+                             plain_self(specs, count, &specs[i]));
+        told_free(&told);
+        made_free(&made);
+    }
+}
+
+/* So many that overlap at once must not take for ever, and all of them are told. */
+static void stairs(void **state)
+{
+    (void)state;
+    enum { STEPS = 20000 };
+    struct made made;
+    struct told told = {.wants = {.order = PROFILE_ORDER_ANY}};
+    struct lam_error err = LAM_ERROR_INIT;
+    made_begin(&made, 9);
+    made_metadata(&made);
+    uint64_t kind = made_text(&made, "Query"), name = made_text(&made, "step");
+    for (uint64_t i = 0; i < STEPS; i++)
+        made_event(&made, kind, name, 1, i, i + STEPS);
+    assert_int_equal(read_made(&made, 65536, &told, &err), LAM_OK);
+    assert_int_equal(told.intervals.count, STEPS);
+    assert_int_equal(told.end.overlapping_intervals, STEPS - 1);
+    for (size_t i = 0; i < STEPS; i++)
+        assert_int_equal(told.intervals.items[i].interval.self_ns, STEPS);
+    told_free(&told);
+    made_free(&made);
+}
+
+/* Whatever overlaps whatever, a chain can be drawn as a row. */
+static void chains_never_cross(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 400; round++) {
+        enum { MOST = 60 };
+        static const char *const names[] = {"a", "b", "c"};
+        struct spec specs[MOST];
+        unsigned seed = round, count = 5 + round % (MOST - 5), span = 8u << round % 6;
+        for (unsigned i = 0; i < count; i++) {
+            uint64_t start = (unsigned)rand_r(&seed) % span;
+            uint64_t length = (unsigned)rand_r(&seed) % ((unsigned)rand_r(&seed) % span + 1);
+            specs[i] = (struct spec){names[i % 3], 1 + i % 2, start, start + length};
+        }
+        for (unsigned order = 0; order < 2; order++) {
+            struct made made;
+            struct told told = {.wants = {.order = order ? PROFILE_ORDER_START : PROFILE_ORDER_ANY}};
+            struct lam_error err = LAM_ERROR_INIT;
+            struct chains chains = {.count = 0};
+            make_intervals(&made, 9, specs, count);
+            assert_int_equal(read_made(&made, 4096, &told, &err), LAM_OK);
+            assert_int_equal(told.intervals.count, count);
+            for (size_t i = 0; i < told.intervals.count; i++)
+                assert_int_equal(chains_add(&chains, &told.intervals.items[i].interval), LAM_OK);
+            assert_int_equal(chains.count, count);
+            if (chains_cross(&chains))
+                fail_msg("round %u, order %u: some of a chain cross each other", round, order);
+            array_free(&chains);
+            told_free(&told);
+            made_free(&made);
+        }
+    }
+}
+
 static void many_files_and_a_bad_one(void **state)
 {
     (void)state;
@@ -557,6 +678,9 @@ int main(void)
         cmocka_unit_test(overlap_and_backward),
         cmocka_unit_test(very_deep),
         cmocka_unit_test(both_orders_agree),
+        cmocka_unit_test(self_times_by_the_rules),
+        cmocka_unit_test(stairs),
+        cmocka_unit_test(chains_never_cross),
         cmocka_unit_test(many_files_and_a_bad_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,15 +111,15 @@ static int find_place(struct export_rows *rows, uint32_t process, uint32_t *thre
 }
 
 static int add_row(struct export_rows *rows, const struct export_place *place, uint32_t thread,
-                   uint32_t track, uint32_t lane, uint32_t *row)
+                   uint32_t track, uint32_t beside, uint32_t *row)
 {
     struct export_row made = {.process = place->process,
                               .thread = track ? 0 : thread,
                               .track = track,
-                              .lane = lane,
+                              .beside = beside,
                               .tid = place->tid,
                               .name = place->name};
-    int rc = take_number(rows, place->process, lane || track ? 0 : place->tid, &made.shown_tid);
+    int rc = take_number(rows, place->process, beside || track ? 0 : place->tid, &made.shown_tid);
     *row = (uint32_t)rows->rows.count;
     return rc < 0 ? rc : array_push(&rows->rows, made);
 }
@@ -143,27 +143,41 @@ int export_rows_own(struct export_rows *rows, uint32_t process, uint32_t thread,
     return LAM_OK;
 }
 
+/* Where the number of the row beside is kept, as row + 1: of a chain, or of a lane for what is in no chain. NULL: no memory. */
+static uint32_t *find_beside(struct export_rows *rows, struct export_place *place,
+                             const struct profile_interval *interval)
+{
+    if (interval->flags & PROFILE_INTERVAL_DETACHED || interval->chain == PROFILE_CHAIN_NONE) {
+        uint32_t lane;
+        return lanes_place(&place->lanes, interval->start_ns, interval->end_ns, rows->in_order,
+                           &lane) < 0 ||
+                       GROW(&place->lane_rows, lane) < 0
+                   ? NULL
+                   : &place->lane_rows.items[lane];
+    }
+    uint32_t chain = interval->chain - 1;
+    return GROW(&place->chain_rows, chain) < 0 ? NULL : &place->chain_rows.items[chain];
+}
+
 int export_rows_interval(struct export_rows *rows, const struct profile_interval *interval,
                          uint32_t *row, bool *is_new)
 {
     struct export_place *place;
-    uint32_t thread = interval->thread, lane;
-    if (!(interval->flags & (PROFILE_INTERVAL_OVERLAPS | PROFILE_INTERVAL_DETACHED)))
+    uint32_t thread = interval->thread;
+    if (!interval->chain && !(interval->flags & PROFILE_INTERVAL_DETACHED))
         return export_rows_own(rows, interval->process, thread, interval->track, row, is_new);
     int rc = find_place(rows, interval->process, &thread, interval->track, &place);
-    if (rc == LAM_OK)
-        rc = lanes_place(&place->lanes, interval->start_ns, interval->end_ns, rows->in_order, &lane);
+    uint32_t *kept = rc < 0 ? NULL : find_beside(rows, place, interval);
     *is_new = false;
-    if (rc < 0)
+    if (!kept)
+        return LAM_E_NOMEM;
+    if (!*kept) {
+        rc = add_row(rows, place, thread, interval->track, ++place->beside, row);
+        *is_new = rc >= 0;
+        *kept = rc < 0 ? 0 : *row + 1;
         return rc;
-    if (lane == place->lane_rows.count) {
-        rc = add_row(rows, place, thread, interval->track, lane + 1, row);
-        if (rc < 0)
-            return rc;
-        *is_new = true;
-        return array_push(&place->lane_rows, *row);
     }
-    *row = place->lane_rows.items[lane];
+    *row = *kept - 1;
     return LAM_OK;
 }
 
@@ -186,13 +200,14 @@ void export_rows_title(const struct export_row *row, struct strbuf *buf)
         strbuf_addf(buf, "track %u", row->track);
     else
         strbuf_addf(buf, "thread %u", row->tid);
-    if (row->lane)
-        strbuf_addf(buf, " (beside %u)", row->lane);
+    if (row->beside)
+        strbuf_addf(buf, " (beside %u)", row->beside);
 }
 
 static void free_places(struct export_place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        array_free(&places[i].chain_rows);
         lanes_free(&places[i].lanes);
         array_free(&places[i].lane_rows);
     }

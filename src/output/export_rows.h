@@ -22,8 +22,8 @@ struct export_process {
 
 struct export_row {
     uint32_t process, thread, track;
-    uint32_t lane; /* 0: the thread's or track's own; else its n-th row beside */
-    uint32_t tid;  /* the thread's */
+    uint32_t beside; /* 0: the thread's or track's own; else its n-th row beside */
+    uint32_t tid;    /* the thread's */
     uint32_t shown_tid;
     struct profile_text name; /* the thread's or track's, perhaps empty */
 };
@@ -33,7 +33,9 @@ struct export_place {
     bool is_known;
     uint32_t process, tid;
     struct profile_text name;
-    uint32_t row; /* + 1; 0: none yet */
+    uint32_t row;                   /* + 1; 0: none yet */
+    uint32_t beside;                /* how many rows beside it */
+    LAM_ARRAY(uint32_t) chain_rows; /* of chain n at n - 1, as `row` */
     struct lanes lanes;
     LAM_ARRAY(uint32_t) lane_rows;
 };
@@ -62,7 +64,7 @@ int export_rows_track(struct export_rows *rows, const struct profile_track *trac
 int export_rows_own(struct export_rows *rows, uint32_t process, uint32_t thread, uint32_t track,
                     uint32_t *row, bool *is_new);
 
-/* The row of an interval: one beside when it overlaps or is detached. */
+/* The row of an interval: one beside when it is detached, or in another chain than the thread's own. */
 int export_rows_interval(struct export_rows *rows, const struct profile_interval *interval,
                          uint32_t *row, bool *is_new);
 

@@ -64,7 +64,7 @@ static uint32_t path_of(struct nested *nested, uint32_t parent, uint32_t label)
 static void nest(const struct test_case *test, struct nested *nested)
 {
     LAM_ARRAY(size_t) open = {0};
-    uint32_t thread = 0;
+    uint32_t thread = 0, chains = 0;
     for (size_t i = 0; i < test->event_count; i++) {
         const struct test_event *event = &test->events[i];
         if (event->end == INSTANT)
@@ -84,6 +84,7 @@ static void nest(const struct test_case *test, struct nested *nested)
                                             .args = test->args,
                                             .argc = test->argc};
         interval.self_ns = interval.active_ns;
+        interval.chain = event->flags & PROFILE_INTERVAL_OVERLAPS ? ++chains : 0;
         uint32_t parent = 0;
         while (!event->flags && open.count) {
             struct profile_interval *top = &nested->intervals.items[array_last(&open)];

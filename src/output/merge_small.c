@@ -25,7 +25,7 @@ struct merge_run {
     bool is_active;
     int64_t start_ns, end_ns;
     uint64_t parent; /* serial of the interval around it; 0: none */
-    uint32_t depth, flags;
+    uint32_t depth, chain, flags;
     uint64_t intervals, instants, active_ns;
     struct profile_interval first; /* passed on as it is if nothing joins it */
     struct strbuf texts;           /* its arguments' bytes, one behind the other */
@@ -141,7 +141,7 @@ static void begin_run(struct merge_run *run, int64_t start_ns, uint64_t parent, 
     run->start_ns = run->end_ns = start_ns;
     run->parent = parent;
     run->depth = depth;
-    run->flags = 0;
+    run->chain = run->flags = 0;
     run->intervals = run->instants = run->active_ns = 0;
 }
 
@@ -149,6 +149,10 @@ static int keep_first(struct merge_run *run, const struct profile_interval *inte
 {
     run->first = *interval;
     run->flags = interval->flags & (PROFILE_INTERVAL_DETACHED | PROFILE_INTERVAL_OVERLAPS);
+    if (interval->chain) { /* it may leave late, when its chain has gone on without it */
+        run->chain = run->first.chain = PROFILE_CHAIN_NONE;
+        run->depth = run->first.depth = 0;
+    }
     strbuf_clear(&run->texts);
     array_clear(&run->args);
     for (size_t i = 0; i < interval->argc; i++) {
@@ -172,11 +176,22 @@ static int push_first(struct merge_small *merge, struct merge_run *run)
     return PASS(merge, interval, &run->first);
 }
 
-static int push_run(struct merge_small *merge, const struct merge_place *place, struct merge_run *run)
+/* What leaves before its end, since an instant lies in it, is around what comes until then. */
+static int keep_open(struct merge_small *merge, struct merge_place *place,
+                     const struct merge_run *run, int64_t now_ns)
+{
+    struct merge_open opened = {run->end_ns, run->depth, ++merge->serial};
+    return run == &place->run && run->end_ns > now_ns ? array_push(&place->open, opened) : LAM_OK;
+}
+
+static int push_run(struct merge_small *merge, struct merge_place *place, struct merge_run *run,
+                    int64_t now_ns)
 {
     if (!run->is_active)
         return LAM_OK;
     run->is_active = false;
+    if (keep_open(merge, place, run, now_ns) < 0)
+        return LAM_E_NOMEM;
     if (run->intervals == 1 && !run->instants)
         return push_first(merge, run);
     int rc = push_own_labels(merge);
@@ -200,6 +215,7 @@ static int push_run(struct merge_small *merge, const struct merge_place *place, 
         .self_ns = PROFILE_UNKNOWN,
         .children = PROFILE_UNKNOWN,
         .depth = run->depth,
+        .chain = run->chain,
         .weight = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count,
         .flags = run->flags,
         .end_thread = place->thread,
@@ -236,11 +252,17 @@ static bool continues(const struct merge_small *merge, const struct merge_run *r
            (uint64_t)(end_ns - run->start_ns) / SPAN_TIMES <= merge->min_ns;
 }
 
-static int merge_into(struct merge_small *merge, const struct merge_place *place,
-                      struct merge_run *run, const struct profile_interval *interval, uint64_t parent)
+/* Not in the thread's own row. */
+static bool is_beside(const struct profile_interval *interval)
+{
+    return interval->chain || interval->flags & PROFILE_INTERVAL_DETACHED;
+}
+
+static int merge_into(struct merge_small *merge, struct merge_place *place, struct merge_run *run,
+                      const struct profile_interval *interval, uint64_t parent)
 {
     if (!continues(merge, run, interval->start_ns, interval->end_ns, parent)) {
-        int rc = push_run(merge, place, run);
+        int rc = push_run(merge, place, run, interval->start_ns);
         if (rc < 0)
             return rc;
         begin_run(run, interval->start_ns, parent, interval->depth);
@@ -259,7 +281,7 @@ static int pass_interval(struct merge_small *merge, struct merge_place *place,
 {
     struct profile_interval moved = *interval;
     moved.label += LABELS_OWN;
-    if (!(interval->flags & (PROFILE_INTERVAL_DETACHED | PROFILE_INTERVAL_OVERLAPS))) {
+    if (!is_beside(interval)) {
         (void)parent_at(place, interval->start_ns, interval->depth);
         struct merge_open opened = {interval->end_ns, interval->depth, ++merge->serial};
         if (array_push(&place->open, opened) < 0)
@@ -283,10 +305,10 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
     if (rc < 0)
         return rc;
     if ((uint64_t)(interval->end_ns - interval->start_ns) >= merge->min_ns) {
-        rc = push_run(merge, place, &place->run);
+        rc = push_run(merge, place, &place->run, interval->start_ns);
         return rc < 0 ? rc : pass_interval(merge, place, interval);
     }
-    if (interval->flags & (PROFILE_INTERVAL_DETACHED | PROFILE_INTERVAL_OVERLAPS))
+    if (is_beside(interval))
         return merge_into(merge, place, &place->beside, interval, 0);
     uint64_t parent = parent_at(place, interval->start_ns, interval->depth);
     return merge_into(merge, place, &place->run, interval, parent);
@@ -304,7 +326,7 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
         struct merge_run *run = &place->run;
         uint64_t parent = parent_at(place, instant->at_ns, UINT32_MAX);
         if (!continues(merge, run, instant->at_ns, instant->at_ns, parent)) {
-            rc = push_run(merge, place, run);
+            rc = push_run(merge, place, run, instant->at_ns);
             begin_run(run, instant->at_ns, parent, (uint32_t)place->open.count);
         }
         run->end_ns = instant->at_ns > run->end_ns ? instant->at_ns : run->end_ns;
@@ -313,7 +335,7 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
     }
     struct profile_instant moved = *instant;
     moved.label += LABELS_OWN;
-    rc = push_run(merge, place, &place->run);
+    rc = push_run(merge, place, &place->run, instant->at_ns);
     return rc < 0 ? rc : PASS(merge, instant, &moved);
 }
 
@@ -373,9 +395,9 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
 
 static int push_place(struct merge_small *merge, struct merge_place *place)
 {
-    int rc = push_run(merge, place, &place->run);
+    int rc = push_run(merge, place, &place->run, INT64_MAX);
     if (rc == LAM_OK)
-        rc = push_run(merge, place, &place->beside);
+        rc = push_run(merge, place, &place->beside, INT64_MAX);
     return rc < 0 ? rc : push_sample(merge, place);
 }
 

@@ -521,7 +521,7 @@ static inline int row_of(struct chrome *chrome, const struct profile_interval *i
                          uint32_t *index)
 {
     struct chrome_last *last = &chrome->last;
-    bool is_aside = interval->flags & (PROFILE_INTERVAL_OVERLAPS | PROFILE_INTERVAL_DETACHED);
+    bool is_aside = interval->chain || interval->flags & PROFILE_INTERVAL_DETACHED;
     if (!is_aside && last->process == interval->process && last->thread == interval->thread &&
         last->track == interval->track) {
         *index = last->row;

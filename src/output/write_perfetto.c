@@ -233,7 +233,7 @@ static int put_row_track(struct perfetto *perfetto, const struct export_row *row
     export_rows_title(row, &title);
     struct profile_text name = {strbuf_text(&title), title.length};
     int rc;
-    if (row->track || row->lane) {
+    if (row->track || row->beside) {
         rc = put_named_track(perfetto, parent, name, track);
     } else {
         strbuf_clear(&perfetto->inner);
@@ -463,15 +463,14 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
     if (rc != LAM_OK)
         return rc;
     struct perfetto_row *state = &perfetto->states.items[row];
-    uint32_t depth = perfetto->rows.rows.items[row].lane ? 0 : interval->depth;
-    rc = close_before(perfetto, state, interval->start_ns, depth);
+    rc = close_before(perfetto, state, interval->start_ns, interval->depth);
     if (rc < 0)
         return rc;
     begin_event(perfetto, TRACK_EVENT_SLICE_BEGIN, state->track, interval->label, kind);
     if (interval->argc || interval->flags || interval->weight > 1)
         add_interval_details(perfetto, interval);
     rc = end_event(perfetto, interval->start_ns);
-    struct open_interval opened = {interval->end_ns, interval->label, depth};
+    struct open_interval opened = {interval->end_ns, interval->label, interval->depth};
     if (state->open.count && array_last(&state->open).end_ns < opened.end_ns)
         opened.end_ns = array_last(&state->open).end_ns; /* an input that breaks its own nesting */
     return rc < 0 ? rc : array_push(&state->open, opened);

@@ -160,10 +160,9 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
         rc = state_of(scope, row, &state);
     if (rc != LAM_OK)
         return rc;
-    bool is_beside = scope->rows.rows.items[row].lane > 0;
-    close_before(scope, state, row, interval->start_ns, is_beside ? 0 : interval->depth);
+    close_before(scope, state, row, interval->start_ns, interval->depth);
     add_event(scope, state, row, interval->start_ns, frame, false);
-    struct open_interval opened = {interval->end_ns, frame, is_beside ? 0 : interval->depth};
+    struct open_interval opened = {interval->end_ns, frame, interval->depth};
     if (state->open.count && array_last(&state->open).end_ns < opened.end_ns)
         opened.end_ns = array_last(&state->open).end_ns; /* an input that breaks its own nesting */
     return array_push(&state->open, opened);

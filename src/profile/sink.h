@@ -228,6 +228,10 @@ enum profile_interval_flag {
         16, /* it was stored with an end before its start, and is counted as empty */
 };
 
+/* What is in one chain of a thread (a track) nests, or follows one another. Chain 0 is the thread's own; one that begins inside
+ * another and ends after it begins another chain with all that it holds. */
+#define PROFILE_CHAIN_NONE UINT32_MAX /* it may cross anything */
+
 /* One thing that went on for a while. wall = end - start; active = wall without the time its track was switched away or
  * itself was paused; self = active without the active time of its children. The input does the nesting, once for all
  * views: an interval is the child of the shortest one of its thread (its track, if it has one) that holds it whole. */
@@ -237,12 +241,13 @@ struct profile_interval {
     uint32_t path; /* 0 unless the sink wants paths */
     int64_t start_ns, end_ns;
     uint64_t active_ns;
-    uint64_t self_ns;    /* PROFILE_UNKNOWN in PROFILE_ORDER_START, where children follow */
-    uint64_t children;   /* how many; PROFILE_UNKNOWN in PROFILE_ORDER_START */
-    uint32_t depth;      /* 0: outermost */
-    uint32_t weight;     /* how many it stands for: 1, or more where one call in N is recorded */
-    uint32_t flags;      /* enum profile_interval_flag */
-    uint32_t end_thread; /* thread that ended it; differs from thread when DETACHED */
+    uint64_t self_ns;  /* PROFILE_UNKNOWN in PROFILE_ORDER_START, where children follow */
+    uint64_t children; /* how many; PROFILE_UNKNOWN in PROFILE_ORDER_START */
+    uint32_t depth;    /* 0: outermost */
+    uint32_t weight;   /* how many it stands for: 1, or more where one call in N is recorded */
+    uint32_t chain;    /* of a timeline a row of its own; not of DETACHED ones, which are in none */
+    uint32_t flags;    /* enum profile_interval_flag */
+    uint32_t end_thread;             /* thread that ended it; differs from thread when DETACHED */
     const struct profile_text *args; /* without the label; only for a sink that wants arguments */
     size_t argc;
     uint64_t args_id; /* 0, or the same for the same label's text and arguments within a process: knows_args() */
