@@ -42,7 +42,9 @@ static uint32_t *find_slot(const struct label_arguments *arguments, uint32_t nam
 
 static int grow_slots(struct label_arguments *arguments)
 {
-    size_t count = arguments->slots ? (arguments->mask + 1) * 2 : SLOTS_FIRST;
+    size_t count = SLOTS_FIRST;
+    while (arguments->rows.count >= count / 2) /* also after a sorting, which leaves none */
+        count *= 2;
     uint32_t *grown = mem_zalloc(count, sizeof *grown);
     if (!grown)
         return LAM_E_NOMEM;

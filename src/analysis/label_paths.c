@@ -7,13 +7,21 @@
 
 enum { PATH_MAX_ID = 1u << 28 };
 
+static bool is_pushed(const struct label_paths *paths, uint32_t path)
+{
+    return path < paths->nodes.count && paths->nodes.items[path].is_pushed;
+}
+
 int label_paths_node(struct label_paths *paths, const struct profile_path *path, uint32_t name)
 {
     if (path->path == 0 || path->path > PATH_MAX_ID || path->parent >= path->path)
         return LAM_E_INVAL;
+    if (path->parent && !is_pushed(paths, path->parent))
+        return LAM_E_INVAL;
     if (path->path >= paths->nodes.count && array_resize(&paths->nodes, (size_t)path->path + 1) < 0)
         return LAM_E_NOMEM;
     struct label_path *node = &paths->nodes.items[path->path];
+    node->is_pushed = true;
     node->parent = path->parent;
     node->name = name;
     node->depth = path->parent ? paths->nodes.items[path->parent].depth + 1 : 0;
@@ -23,8 +31,10 @@ int label_paths_node(struct label_paths *paths, const struct profile_path *path,
 static int add(struct label_paths *paths, uint32_t path, uint64_t count, uint64_t self_ns,
                uint64_t time_ns)
 {
-    if (path == 0 || path >= paths->nodes.count)
-        return path ? LAM_E_INVAL : LAM_OK;
+    if (path == 0)
+        return LAM_OK;
+    if (!is_pushed(paths, path))
+        return LAM_E_INVAL;
     struct label_path *node = &paths->nodes.items[path];
     node->count += count;
     node->self_ns += self_ns;
@@ -66,6 +76,8 @@ int label_paths_finish(struct label_paths *paths)
     if (array_reserve(&order, paths->nodes.count) < 0)
         return LAM_E_NOMEM;
     for (uint32_t i = 1; i < paths->nodes.count; i++) {
+        if (!nodes[i].is_pushed)
+            continue;
         order.items[order.count++] = (struct order){nodes[i].time_ns, i};
         nodes[0].count += nodes[i].count;
         nodes[0].self_ns += nodes[i].self_ns;

@@ -2,6 +2,8 @@
 #ifndef LAMELLA_ANALYSIS_LABEL_PATHS_H
 #define LAMELLA_ANALYSIS_LABEL_PATHS_H
 
+#include <stdbool.h>
+
 #include "base/array.h"
 #include "profile/sink.h"
 
@@ -9,6 +11,7 @@ struct label_path {
     uint32_t parent;                  /* index in nodes; 0: outermost */
     uint32_t name;                    /* index in labels.names */
     uint32_t depth;                   /* 0: outermost */
+    bool is_pushed;                   /* else nobody said what it is: ids may have gaps */
     uint64_t count, self_ns, time_ns; /* time: active */
     uint32_t first_child, next; /* children, most time first, after label_paths_finish(); 0: none */
 };
@@ -18,7 +21,7 @@ struct label_paths {
     LAM_ARRAY(struct label_path) nodes; /* by the input's path id */
 };
 
-/* LAM_OK, LAM_E_NOMEM, or LAM_E_INVAL for a path whose parent was not pushed. */
+/* LAM_OK, LAM_E_NOMEM, or LAM_E_INVAL for a path that was not pushed, or whose parent was not. */
 int label_paths_node(struct label_paths *paths, const struct profile_path *path, uint32_t name);
 int label_paths_add(struct label_paths *paths, const struct profile_interval *interval);
 int label_paths_fold(struct label_paths *paths, const struct profile_fold *fold);

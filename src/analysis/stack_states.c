@@ -59,7 +59,7 @@ static uint16_t add_saturated(uint16_t value, bool one)
 
 int stack_states_stack(struct stack_states *states, const struct profile_stack *stack)
 {
-    if (stack->stack > ID_MAX)
+    if (stack->stack == 0 || stack->stack > ID_MAX)
         return LAM_E_INVAL;
     struct stack_info parent = stack_states_get(states, stack->parent);
     struct frame_info frame =
