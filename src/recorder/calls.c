@@ -275,11 +275,12 @@ static uint32_t pick(struct lane *lane, uint32_t label)
 
 /* The self time of a recorded call is its own time without that of its direct calls. So these are timed: each at first, which is
  * all that most calls have; of a loop that makes millions one of a block, at a place that is drawn, for the whole block.
- * Returns how many calls the next one in `around` is timed for. */
-static uint32_t share_of_child(struct lane *lane, struct frame *around)
+ * Returns how many calls the next one in the topmost is timed for. */
+static uint32_t share_of_child(struct lane *lane, const struct calls *calls)
 {
-    if (!around->is_picked)
+    if (calls->depth >= calls->capacity || !calls->frames[calls->depth].is_picked)
         return 0;
+    struct frame *around = &calls->frames[calls->depth];
     uint32_t at = around->children++;
     if (at < CHILDREN_TIMED)
         return 1;
@@ -618,9 +619,8 @@ static void enter_by_label(struct lane *lane, struct calls *calls, uint32_t labe
 {
     uint32_t mode = mode_of(lane, calls);
     struct recorded what = {0, 0};
-    struct frame *around = calls_top(calls);
     if (mode == LAM_CALLS_ONE_IN)
-        what = (struct recorded){pick(lane, label), around ? share_of_child(lane, around) : 0};
+        what = (struct recorded){pick(lane, label), share_of_child(lane, calls)};
     enter(lane, calls, label, mode, what);
 }
 
@@ -680,9 +680,8 @@ static __attribute__((noinline)) uint32_t enter_callee(struct lane *lane, struct
         return LAM_TOLD_CALL;
     }
     struct recorded what = {.weight = pick_callee(lane, callee)};
-    struct frame *around = told_around & LAM_TOLD_RECORDED ? calls_top(calls) : NULL;
-    if (around)
-        what.share = share_of_child(lane, around);
+    if (told_around & LAM_TOLD_RECORDED)
+        what.share = share_of_child(lane, calls);
     if (!what.weight && !what.share)
         return 0;
     enter(lane, calls, callee->label, LAM_CALLS_ONE_IN, what);
