@@ -191,6 +191,49 @@ def wrong_elsewhere(where):
             check(f"{name}: self times", seen == wanted, seen)
 
 
+def made(where, name, events, counter=None):
+    """A profile of (label, start, end) on one thread."""
+    profile = Profile()
+    if counter:
+        profile.index += struct.pack("<QQ", METADATA, profile.text(json.dumps({"start_time": 1, "process_id": 1, "cmd": "rustc ", "counter": counter})) - FIRST)
+        profile.index = profile.index[:8] + profile.index[24:]
+    kind = profile.text("Query")
+    for label, start, end in events:
+        profile.add(kind, profile.text(label), 1, start, end)
+    return write(os.path.join(where, name + ".mm_profdata"), profile.bytes())
+
+
+def counters(where):
+    counted = made(where, "counted", [("inner", 100, 290), ("outer", 0, 900)], {"name": "instructions:u", "units": "[1]"})
+    code, out, err, _ = lamella("view", counted)
+    check("a count is shown as one", code == 0 and b" 900  Query outer" in out and b"counts instructions" in out and b" ns" not in out, out)
+    check("a self-profile says nothing of samples", b"sampled" not in out and b"peak" not in out, out)
+    code, _, err, _ = lamella("report", counted, made(where, "timed", [("inner", 0, 5)]))
+    check("counts and times are no one profile", code == 1 and "counts time" in err and "counts instructions:u" in err, err)
+    for form in "chrome", "perfetto", "firefox":
+        _, _, err, _ = lamella("export", "--to", form, counted)
+        check(f"{form} says what its times are", "instructions: one of them is shown as 1 ns" in err, err)
+
+
+def what_is_left_out(where):
+    """Sums that differ from what they are made of by the last digit of a double, once more in the one than in the other."""
+    old = made(where, "old", [("a", 0, 989), ("b", 1000, 1214), ("c", 2000, 2012)])
+    new = made(where, "new", [("a", 0, 534), ("b", 1000, 1754), ("c", 2000, 2038)])
+    code, out, err, _ = lamella("diff", "--exclude", "*", "--fail-above", "1%", "--format", "json", old, new)
+    row = json.loads(out)["totals"][0]
+    check("without all labels nothing is left of them", code == 0 and (row["before"]["amount_s"], row["after"]["amount_s"]) == (0, 0), f"{code} {row} {err}")
+
+
+def several_at_once(where):
+    paths = [made(where, name, [(name, 0, 10)]) for name in ("first", "second")]
+    code, out, err, _ = lamella("view", *paths)
+    check("several are viewed as one", code == 0 and b"Query first" in out and b"Query second" in out, err)
+    code, _, err, _ = lamella("view", "--raw", *paths)
+    check("but one as it is", code == 2 and "--raw takes one input" in err, err)
+    code, _, err, _ = lamella("export", "--to", "flamegraph", "--force", "--against", paths[0], "-o", paths[0], paths[1])
+    check("what is compared with is not written over", code == 1 and "write to another file" in err, err)
+
+
 def chrome_events(where, path):
     out = os.path.join(where, "events.json")
     code, _, err, _ = lamella("export", "--to", "chrome", "-o", out, path)
@@ -239,6 +282,9 @@ def main():
         hostile_names(where)
         very_deep(where)
         wrong_elsewhere(where)
+        counters(where)
+        what_is_left_out(where)
+        several_at_once(where)
         real_profile(where)
     print(f"{len(failures)} failures")
     return 1 if failures else 0

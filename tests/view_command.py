@@ -95,7 +95,8 @@ def check_text(recording):
 def check_messages(directory, recording):
     wrong = [
         (2, ["view"], b"INPUT"),
-        (2, ["view", recording, "other"], b"other"),
+        (2, ["view", "--raw", recording, "other"], b"--raw takes one input"),
+        (1, ["view", recording, "other"], b"other"),
         (2, ["view", "--show", "sampels", recording], b"processes, threads, samples, waits"),
         (2, ["view", "--format", "xml", recording], b"xml"),
         (2, ["view", "--from", "soon", recording], b"--from"),

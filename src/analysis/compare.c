@@ -7,6 +7,8 @@
 #include "base/glob.h"
 #include "base/memory.h"
 
+#define NANOSECONDS_EXACT 9e6 /* below so many seconds a double tells them apart */
+
 static const double luck_limit = 0.05;
 
 const char *compare_verdict_name(enum compare_verdict verdict)
@@ -147,6 +149,14 @@ static struct run_row *find_row(struct run_matrix *matrix, enum run_section sect
     return NULL;
 }
 
+/* All times are whole nanoseconds. Without this, crumbs of rounding are left where everything was taken away, and their change
+ * is many per cent. */
+static double without(double whole, double part)
+{
+    double left = whole - part;
+    return fabs(left) < NANOSECONDS_EXACT ? rint(left * 1e9) / 1e9 : left;
+}
+
 static void subtract_from(const struct maker *maker, struct run_row *whole, const struct run_row *row)
 {
     for (size_t i = 0; whole && i < whole->cells.count; i++) {
@@ -154,7 +164,7 @@ static void subtract_from(const struct maker *maker, struct run_row *whole, cons
         struct run_values values = run_matrix_values(maker->matrix, row, cell->run);
         for (size_t metric = 0; metric < RUN_METRICS; metric++)
             if (!isnan(values.of[metric]))
-                cell->values.of[metric] -= values.of[metric];
+                cell->values.of[metric] = without(cell->values.of[metric], values.of[metric]);
     }
 }
 

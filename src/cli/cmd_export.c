@@ -231,6 +231,8 @@ static int write_output(struct export_settings *set, struct lam_error *err)
         packing = PACKING_GZIP;
     /* Before anything is read: a long read must not end in "exists". */
     int rc = out_file_spares(set->output, set->inputs, set->count, err);
+    if (rc == LAM_OK && set->against)
+        rc = out_file_spares(set->output, &set->against, 1, err);
     if (rc == LAM_OK)
         rc = out_file_open(&file, set->output, packing, set->replaces, err);
     if (rc == LAM_OK)

@@ -89,19 +89,21 @@ static int view_raw(const char *path, bool is_json, struct byteout *out, struct 
 }
 
 /* *found: whether anything was printed that the filters chose. */
-static int view_recording(const char *path, const struct view_options *options, bool *found,
-                          struct byteout *out, struct lam_error *err)
+static int view_inputs(const struct option_operands *inputs, const struct view_options *options,
+                       bool *found, struct byteout *out, struct lam_error *err)
 {
     struct symbols *symbols = NULL;
     struct lam_error cause = LAM_ERROR_INIT;
-    int rc = path_is_dir(path) ? symbols_open(&symbols, path, &cause) : LAM_E_NOTFOUND;
+    /* Several are of events alone, which need no names of frames. */
+    bool may_have_frames = inputs->count == 1 && path_is_dir(inputs->items[0]);
+    int rc = may_have_frames ? symbols_open(&symbols, inputs->items[0], &cause) : LAM_E_NOTFOUND;
     if (rc < 0 && rc != LAM_E_NOTFOUND)
         launcher_say("frames have no names: %s", cause.msg);
     struct view *view = NULL;
     rc = write_view_open(&view, options, out, symbols, err);
     if (rc >= 0) {
         struct profile_sink sink = write_view_sink(view);
-        rc = input_read(&path, 1, &sink, err);
+        rc = input_read(inputs->items, inputs->count, &sink, err);
         *found = write_view_found(view) > 0;
     }
     write_view_close(&view);
@@ -109,7 +111,7 @@ static int view_recording(const char *path, const struct view_options *options, 
     return rc;
 }
 
-static int run_view(const struct view_settings *set, const char *path)
+static int run_view(const struct view_settings *set, const struct option_operands *inputs)
 {
     struct byteout *out = mem_alloc(sizeof *out);
     struct lam_error err = LAM_ERROR_INIT;
@@ -118,13 +120,14 @@ static int run_view(const struct view_settings *set, const char *path)
         return EXIT_FAILED;
     }
     byteout_init_fd(out, STDOUT_FILENO);
-    recording_make_ready(path);
+    for (size_t i = 0; i < inputs->count; i++)
+        recording_make_ready(inputs->items[i]);
     struct view_options view = set->view;
     bool found = true;
     int rc = set->has_phases && !set->is_raw ? classifier_open(&view.cls, NULL, &err) : LAM_OK;
     if (rc == LAM_OK)
-        rc = set->is_raw ? view_raw(path, view.is_json, out, &err)
-                         : view_recording(path, &view, &found, out, &err);
+        rc = set->is_raw ? view_raw(inputs->items[0], view.is_json, out, &err)
+                         : view_inputs(inputs, &view, &found, out, &err);
     classifier_close(&view.cls);
     bool is_reading_wrong = rc < 0 && !out->failed;
     int flushed = byteout_flush(out, "standard output", &err);
@@ -137,14 +140,17 @@ static int run_view(const struct view_settings *set, const char *path)
         return EXIT_FAILED;
     }
     if (!found)
-        launcher_say("%s: nothing in it %s", path,
+        launcher_say("%s%s: nothing in %s %s", inputs->items[0],
+                     inputs->count > 1 ? " and others" : "", inputs->count > 1 ? "them" : "it",
                      set->has_filter ? "matches what was asked for" : "to show");
     return EXIT_DONE;
 }
 
 /* What --raw does not look at must not be given with it. */
-static int check_raw(const struct view_settings *set, struct lam_error *err)
+static int check_raw(const struct view_settings *set, size_t inputs, struct lam_error *err)
 {
+    if (inputs > 1)
+        return lam_error_set(err, LAM_E_USAGE, "--raw takes one input");
     if (set->has_filter)
         return lam_error_set(err, LAM_E_USAGE, "--raw prints whole files and takes no filter");
     if (set->has_phases || set->view.hides_stacks || set->view.is_tree || set->depth != UINT64_MAX)
@@ -192,15 +198,15 @@ int cmd_view(int argc, char **argv)
     };
     const struct option_spec spec = {
         .command = "lamella view",
-        .operands = "INPUT",
-        .about =
-            "Prints what a recording (a directory, or one .lam file) or a self-profile "
-            "(.mm_profdata) holds: processes, their threads, and the samples, waits and events "
-            "of each thread in the order of time.",
-        .example = "lamella view -p rustc --from 1.5 --to 2 build.lamella",
+        .operands = "INPUT...",
+        .about = "Prints what a recording (a directory, or one .lam file) or self-profiles "
+                 "(.mm_profdata, or a directory of them) hold: processes, their threads, and the "
+                 "samples, waits and events of each thread in the order of time.",
+        .example = "lamella view -p rustc --from 1.5 --to 2 build.lamella\n"
+                   "lamella view --label typeck --tree profiles/",
         .rows = rows,
         .min_operands = 1,
-        .max_operands = 1,
+        .max_operands = SIZE_MAX,
     };
     struct option_operands operands = {0};
     struct lam_error err = LAM_ERROR_INIT;
@@ -211,7 +217,7 @@ int cmd_view(int argc, char **argv)
                      view->hides_intervals || view->hides_instants || view->hides_folds ||
                      !isnan(view->from_s) || !isnan(view->to_s);
     if (rc == LAM_OK && set.is_raw)
-        rc = check_raw(&set, &err);
+        rc = check_raw(&set, operands.count, &err);
     if (set.depth == UINT64_MAX)
         set.depth = DEPTH_DEFAULT;
     if (rc == LAM_OK && set.depth > UINT32_MAX)
@@ -222,7 +228,7 @@ int cmd_view(int argc, char **argv)
     }
     set.view.is_json = set.format == 1;
     set.view.depth = (uint32_t)set.depth;
-    int code = run_view(&set, operands.items[0]);
+    int code = run_view(&set, &operands);
     option_operands_free(&operands);
     return code;
 }

@@ -123,18 +123,23 @@ static int compare_sources(const void *left, const void *right)
     return strcmp(a->path, b->path);
 }
 
+static const char *counter_of(const struct source *source)
+{
+    const char *counter = strbuf_text(&source->meta.counter);
+    return *counter ? counter : "time";
+}
+
 static int check_measures(const struct reading *reading, struct lam_error *err)
 {
     const struct source *first = reading->sources.items;
     for (size_t i = 1; i < reading->sources.count; i++) {
         const struct source *source = &reading->sources.items[i];
-        if (strcmp(strbuf_text(&source->meta.counter), strbuf_text(&first->meta.counter)) != 0 &&
+        if (strcmp(counter_of(source), counter_of(first)) != 0 &&
             (source->meta.measure != first->meta.measure ||
              source->meta.measure == PROFILE_MEASURE_OTHER))
             return lam_error_set(err, LAM_E_UNSUPPORTED,
                                  "%s counts %s and %s counts %s: they cannot be read as one",
-                                 first->path, strbuf_text(&first->meta.counter), source->path,
-                                 strbuf_text(&source->meta.counter));
+                                 first->path, counter_of(first), source->path, counter_of(source));
     }
     return LAM_OK;
 }
@@ -251,6 +256,7 @@ static int push_process_end(struct reading *reading, const struct profdata_walk 
         .exit_code = -1,
         .cpu_ns = PROFILE_UNKNOWN,
         .tail_cpu_ns = PROFILE_UNKNOWN,
+        .own.max_rss_bytes = PROFILE_UNKNOWN,
         .is_damaged = file->faults.count > 0,
         .clamped_times = walk->totals.clamped,
     };

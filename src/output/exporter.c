@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "output/time_text.h"
 #include "output/write_chrome.h"
 #include "output/write_firefox.h"
 #include "output/write_flamegraph.h"
@@ -137,6 +138,13 @@ void export_note(const struct export_options *options, const char *fmt, ...)
     if (strbuf_ok(&text))
         options->note(options->note_ctx, strbuf_text(&text));
     strbuf_free(&text);
+}
+
+void export_note_measure(const struct export_options *options, enum profile_measure measure)
+{
+    if (measure > PROFILE_MEASURE_CPU_TIME)
+        export_note(options, "what viewers show as time are %s: one of them is shown as 1 ns",
+                    export_measure_name(measure));
 }
 
 void export_note_losses(const struct export_options *options, const struct profile_session_end *ended)

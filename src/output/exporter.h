@@ -80,6 +80,9 @@ const struct export_format *export_format_named(const char *name);
 bool export_holds(const struct export_format *format, bool redacts, bool has_modules,
                   struct strbuf *out);
 
+/* Of a format whose viewers know no unit but time. */
+void export_note_measure(const struct export_options *options, enum profile_measure measure);
+
 /* What of the input could not be read, or is not as it was stored. */
 void export_note_losses(const struct export_options *options,
                         const struct profile_session_end *ended);

@@ -71,6 +71,8 @@ struct view {
     uint32_t first_track; /* of the process at hand; 0: it has none */
     uint32_t first_thread;
     uint32_t pid;
+    enum profile_measure measure;
+    bool has_samples;
     bool process_is_shown;
     const char *exe; /* of the process at hand */
     struct symbol_names names;
@@ -82,8 +84,10 @@ struct view {
 void view_begin(struct view *view, const char *type);
 int view_end(struct view *view);
 
-void view_put_time(struct strbuf *line, int64_t at_ns);
+void view_put_time(const struct view *view, struct strbuf *line, int64_t at_ns);
 const char *view_duration(uint64_t ns, struct unit_text *text);
+const char *view_amount(const struct view *view, uint64_t ns,
+                        struct unit_text *text); /* of events: in what they measure */
 bool view_in_time(const struct view *view, int64_t from_ns, int64_t to_ns);
 bool view_contains(struct profile_text text, const char *part);
 

@@ -822,10 +822,7 @@ int write_firefox_finish(void *state, struct lam_error *err)
         export_note(
             &firefox->options, "%llu call%s counted and not stored one by one: each sum of them is a marker at a point",
             (unsigned long long)firefox->folds, unit_plural(firefox->folds));
-    if (firefox->measure > PROFILE_MEASURE_CPU_TIME)
-        export_note(&firefox->options,
-                    "what viewers show as time are %s: one of them is shown as 1 ns",
-                    export_measure_name(firefox->measure));
+    export_note_measure(&firefox->options, firefox->measure);
     return LAM_OK;
 }
 

@@ -804,6 +804,7 @@ int write_perfetto_finish(void *state, struct lam_error *err)
         export_note(&perfetto->options,
                     "%llu call%s counted and not stored one by one: each sum of them is an instant",
                     (unsigned long long)perfetto->folds, unit_plural(perfetto->folds));
+    export_note_measure(&perfetto->options, perfetto->measure);
     return LAM_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "output/view_lines.h"
+#include "output/write_labels.h"
 #include "reader/stream_names.h"
 #include "reader/stream_records.h" /* the flags of samples */
 
@@ -47,8 +48,12 @@ int view_end(struct view *view)
     return view->out->failed; /* a closed pipe ends the reading */
 }
 
-void view_put_time(struct strbuf *line, int64_t at_ns)
+void view_put_time(const struct view *view, struct strbuf *line, int64_t at_ns)
 {
+    if (!labels_measure_is_time(view->measure)) {
+        strbuf_addf(line, "%lld", (long long)at_ns);
+        return;
+    }
     strbuf_addf(line, "%s%lld.%06lld", at_ns < 0 ? "-" : "", (long long)llabs(at_ns / 1000000000),
                 (long long)llabs(at_ns / 1000 % 1000000));
 }
@@ -77,6 +82,14 @@ const char *view_duration(uint64_t ns, struct unit_text *text)
     return text->text;
 }
 
+const char *view_amount(const struct view *view, uint64_t ns, struct unit_text *text)
+{
+    if (labels_measure_is_time(view->measure))
+        return view_duration(ns, text);
+    *text = unit_count(ns);
+    return text->text;
+}
+
 bool view_in_time(const struct view *view, int64_t from_ns, int64_t to_ns)
 {
     double from = (double)from_ns / 1e9, to = (double)to_ns / 1e9;
@@ -99,6 +112,8 @@ bool view_contains(struct profile_text text, const char *part)
 static int on_session(void *ctx, const struct profile_session *session)
 {
     struct view *view = ctx;
+    view->measure = session->measure;
+    view->has_samples = session->has_samples;
     if (view->options.hides_processes || view->options.label)
         return LAM_OK;
     view_begin(view, "session");
@@ -110,6 +125,7 @@ static int on_session(void *ctx, const struct profile_session *session)
         json_known(json, "charged_cpu_ns", session->charged_cpu_ns);
         json_member_i64(json, "exit_code", session->exit_code);
         json_member_bool(json, "complete", session->complete);
+        json_member_str(json, "measure", labels_measure_name(session->measure));
         json_member_str(json, "engine", stream_engine_name(session->engine));
         json_member_u64(json, "rate_hz", session->rate_hz);
         json_member_bool(json, "rate_auto", session->rate_auto);
@@ -121,6 +137,8 @@ static int on_session(void *ctx, const struct profile_session *session)
     strbuf_addf(&view->line, "  elapsed %s  cpu %s  engine %s",
                 view_duration(session->elapsed_ns, &elapsed),
                 view_duration(session->charged_cpu_ns, &cpu), stream_engine_name(session->engine));
+    if (!labels_measure_is_time(view->measure))
+        strbuf_addf(&view->line, "  counts %s", labels_measure_name(view->measure));
     return view_end(view);
 }
 
@@ -185,11 +203,11 @@ static int on_process(void *ctx, const struct profile_process *process)
         return view_end(view);
     }
     struct strbuf *line = &view->line;
-    view_put_time(line, process->start_ns);
+    view_put_time(view, line, process->start_ns);
     strbuf_addf(line, "  process %u  pid %u  parent %u  ", process->process, process->pid,
                 process->parent);
-    /* A program that recorded itself, without an agent, was never to be sampled. */
-    if (process->sampled == PROFILE_SAMPLED_NO || process->why_not)
+    /* A program that recorded itself, without an agent, was never to be sampled; nor was a self-profile's. */
+    if ((process->sampled == PROFILE_SAMPLED_NO && view->has_samples) || process->why_not)
         strbuf_addf(line, "not sampled (%s)  ", stream_unsampled_text(process->why_not));
     if (!process->argc)
         put_text(line, program);
@@ -231,10 +249,11 @@ static void process_end_json(struct json_writer *json, const struct profile_proc
     json_put_end(json);
 }
 
-static void process_end_text(struct strbuf *line, const struct profile_process_end *ended)
+static void process_end_text(const struct view *view, struct strbuf *line,
+                             const struct profile_process_end *ended)
 {
     struct unit_text cpu, tail;
-    view_put_time(line, ended->end_ns);
+    view_put_time(view, line, ended->end_ns);
     strbuf_addf(line, "  process %u ", ended->process);
     if (ended->running)
         strbuf_add(line, "still runs");
@@ -274,7 +293,7 @@ static int on_process_end(void *ctx, const struct profile_process_end *ended)
     if (view->options.is_json)
         process_end_json(&view->json, ended);
     else
-        process_end_text(&view->line, ended);
+        process_end_text(view, &view->line, ended);
     return view_end(view);
 }
 
@@ -290,7 +309,7 @@ static int on_notice(void *ctx, const struct profile_notice *notice)
         json_member_str(&view->json, "notice", stream_notice_name(notice->kind));
         json_member_u64(&view->json, "value", notice->value);
     } else {
-        view_put_time(&view->line, notice->at_ns);
+        view_put_time(view, &view->line, notice->at_ns);
         strbuf_addf(&view->line, "  notice  %s (%llu)", stream_notice_text(notice->kind),
                     (unsigned long long)notice->value);
     }
@@ -483,7 +502,7 @@ static int show_thread(struct view *view, const char *type, uint32_t thread_id, 
         json_member_i64(&view->json, "at_ns", at_ns);
         json_member_str(&view->json, "name", thread->name);
     } else {
-        view_put_time(&view->line, at_ns);
+        view_put_time(view, &view->line, at_ns);
         view_put_thread(view, &view->line, thread);
         strbuf_add(&view->line,
                    strcmp(type, "thread") == 0 ? "  thread begins" : "  thread has this name now");
@@ -539,7 +558,7 @@ static int on_thread_end(void *ctx, const struct profile_thread_end *ended)
         return view_end(view);
     }
     struct unit_text cpu, waited;
-    view_put_time(&view->line, ended->end_ns);
+    view_put_time(view, &view->line, ended->end_ns);
     view_put_thread(view, &view->line, thread);
     strbuf_addf(&view->line, "  thread ends  cpu %s  waited for a core %s  samples %u",
                 view_duration(ended->cpu_ns, &cpu), view_duration(ended->core_wait_ns, &waited),
@@ -611,7 +630,7 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
         sample_json(view, sample, thread);
     } else {
         struct unit_text cpu;
-        view_put_time(&view->line, sample->at_ns);
+        view_put_time(view, &view->line, sample->at_ns);
         view_put_thread(view, &view->line, thread);
         strbuf_addf(&view->line, "  sample %s", view_duration(sample->cpu_ns, &cpu));
         for (unsigned i = 0; i < SAMPLE_FLAG_COUNT; i++) {
@@ -647,7 +666,7 @@ static int on_wait(void *ctx, const struct profile_wait *wait)
         json_member_str(json, "call", stream_wait_call_name(wait->call));
     } else {
         struct unit_text waited;
-        view_put_time(&view->line, wait->start_ns);
+        view_put_time(view, &view->line, wait->start_ns);
         view_put_thread(view, &view->line, thread);
         strbuf_addf(&view->line, "  wait %s %s in %s", view_duration(wait->duration_ns, &waited),
                     stream_wait_kind_name(wait->kind), stream_wait_call_name(wait->call));

@@ -77,7 +77,7 @@ static void json_where(struct view *view, uint32_t process, uint32_t thread_id, 
 static void put_where(struct view *view, int64_t at_ns, uint32_t track,
                       const struct view_thread *thread)
 {
-    view_put_time(&view->line, at_ns);
+    view_put_time(view, &view->line, at_ns);
     view_put_thread(view, &view->line, thread);
     if (track)
         strbuf_addf(&view->line, " track %u", track);
@@ -131,11 +131,11 @@ static void interval_text(struct view *view, const struct profile_interval *in, 
     uint64_t wall_ns = (uint64_t)in->end_ns - (uint64_t)in->start_ns;
     put_where(view, in->start_ns, in->track, thread);
     view_branch_indent(view, depth);
-    strbuf_addf(&view->line, "%s  ", view_duration(wall_ns, &wall));
+    strbuf_addf(&view->line, "%s  ", view_amount(view, wall_ns, &wall));
     put_label(view, label_of(view, in->label));
     put_args(view, in->args, in->argc);
     if (in->active_ns != wall_ns)
-        strbuf_addf(&view->line, "  active %s", view_duration(in->active_ns, &active));
+        strbuf_addf(&view->line, "  active %s", view_amount(view, in->active_ns, &active));
     if (in->weight > 1)
         strbuf_addf(&view->line, "  stands for %u", in->weight);
     for (unsigned i = 0; i < INTERVAL_FLAGS; i++) {
@@ -251,8 +251,8 @@ int view_on_fold(void *ctx, const struct profile_fold *in)
         put_label(view, label_of(view, in->label));
         if (!view->options.is_tree) /* there the indentation says it */
             put_path(view, in->path);
-        strbuf_addf(&view->line, "  total %s  self %s", view_duration(in->total_ns, &total),
-                    view_duration(in->self_ns, &self));
+        strbuf_addf(&view->line, "  total %s  self %s", view_amount(view, in->total_ns, &total),
+                    view_amount(view, in->self_ns, &self));
     }
     return view_branch_end(view, in->thread, in->track);
 }
@@ -273,7 +273,7 @@ int view_on_track(void *ctx, const struct profile_track *track)
         json_member_i64(&view->json, "start_ns", track->start_ns);
         json_member_str_n(&view->json, "name", track->name.bytes, track->name.size);
     } else {
-        view_put_time(&view->line, track->start_ns);
+        view_put_time(view, &view->line, track->start_ns);
         strbuf_addf(&view->line, "  track %u ", track->track);
         strbuf_add_printable(&view->line, track->name.bytes, track->name.size);
     }
