@@ -22,7 +22,7 @@ GENERATOR = """#include <stdio.h>
 int main(void)
 {
     unsigned long sum = 0;
-    while (clock() < CLOCKS_PER_SEC / 4)
+    while (clock() < CLOCKS_PER_SEC * 2 / 5)
         for (int i = 0; i < 10000; i++)
             sum = sum * 31 + (unsigned long)i;
     return printf("%lu\\n", sum) < 0;
@@ -100,12 +100,12 @@ def test_a_generator_and_a_program_that_waits():
     finds(bare, OF_RECORDINGS, "no_names", "short_span", "unsampled")
     says(bare, "no_names", "symbols.lamsym")
 
-    # And a program that never had any. No seconds of sleep: samples reach from one end to the other.
+    # And a program that never had any.
     subprocess.run(["strip", "gen"], check=True)
     done = record("make", "-s", out="stripped.lamella", options=("--rate", "999"))
     equal(done.returncode, 0, done.stderr.decode())
     stripped = findings("stripped.lamella")
-    finds(stripped, OF_RECORDINGS, "no_symbols")
+    finds(stripped, OF_RECORDINGS - {"short_span"}, "no_symbols")
     says(stripped, "no_symbols", "most of them in gen", "phases are mostly missing", "-dbgsym")
     busy_checked(stripped)
 
@@ -129,7 +129,7 @@ def test_many_short_compilations():
     done = record("make", "-s", options=("--rate", "29"))
     equal(done.returncode, 0, done.stderr.decode())
     seen = findings("r.lamella")
-    finds(seen, OF_RECORDINGS | {"dominant_unit", "jobserver", "feeder_limit"}, "low_coverage")
+    finds(seen, (OF_RECORDINGS | {"dominant_unit", "jobserver", "feeder_limit"}) - {"short_span"}, "low_coverage")
     says(seen, "low_coverage", "Not seen: ", "--rate 4999" if "startup" not in seen["found"]["low_coverage"] else ".")
 
 

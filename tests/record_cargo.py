@@ -204,13 +204,14 @@ def test_a_cache():
             ids.append({u["class_id"] for u in rustc_units(seen)})
             text, _ = report(out, text=True)
             equal("sccache had 2 of the 2 units" in text, capture == "cached", text)
+            sccache_has_written(2, **env)
         check(ids[0] == ids[1] and None not in ids[0], f"the same classes: {ids}")
         # An incremental compilation is none for the cache.
         shutil.rmtree("ws/target")
         build("build", "-p", "core-lib", out="both.lamella", options=("--rate", "0"), **{**env, "CARGO_INCREMENTAL": "1"})
         equal({u["crate"]: u["capture"] for u in rustc_units(report("both.lamella"))}, {"util": "incremental", "core_lib": "incremental"},
               "compiled")
-        cached_c_builds("sccache", ["gcc"], **env)
+        cached_c_builds("sccache", ["gcc"], lambda: sccache_has_written(4, **env), **env)
     finally:
         subprocess.run(["sccache", "--stop-server"], env={**os.environ, **env}, capture_output=True, check=False)
 
@@ -230,13 +231,22 @@ def c_build(compiler, out, **env):
     return captures, needs, report(out, text=True)[0]
 
 
-def cached_c_builds(cache, compilers, **env):
+def sccache_has_written(count, **env):
+    """It answers before it has stored what it compiled."""
+    def writes():
+        done = subprocess.run(["sccache", "--show-stats", "--stats-format", "json"], env={**os.environ, **env}, capture_output=True, check=True)
+        return json.loads(done.stdout)["stats"]["cache_writes"]
+    wait_for(lambda: writes() >= count, f"{count} results in the cache", seconds=60)
+
+
+def cached_c_builds(cache, compilers, stored=lambda: None, **env):
     for compiler in compilers:
         write("c/main.c", f'/* {compiler} */ int other(void); int main(void) {{ return other(); }}\n')
         write("c/other.c", f'/* {compiler} */ int other(void) {{ return 0; }}\n')
         captures, _, text = c_build(f"{cache} {compiler}", f"{cache}-{compiler}-miss.lamella", **env)
         equal(captures, {"main.c": "clean", "other.c": "clean"}, f"{cache} {compiler}: what it compiled")
         check("not compiled" not in text, text)
+        stored()
         captures, needs, text = c_build(f"{cache} {compiler}", f"{cache}-{compiler}-hit.lamella", **env)
         equal(captures, {"main.c": "cached", "other.c": "cached"}, f"{cache} {compiler}: what it had")
         equal(needs, {"main.c", "other.c"}, "the link needs both")

@@ -64,7 +64,7 @@ int find_short_span(struct draft *draft)
         arena_printf(
             &report->arena,
             "Samples reach over %s of the %s that the command took: in its %s %s it waited, "
-            "or ran programs that were not sampled.",
+            "or what ran has no samples.",
             unit_seconds(span).text, unit_seconds(all).text, before > after ? "first" : "last",
             unit_seconds(before > after ? before : after).text));
 }
