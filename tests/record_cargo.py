@@ -251,6 +251,8 @@ def cached_c_builds(cache, compilers, stored=lambda: None, **env):
         equal(captures, {"main.c": "cached", "other.c": "cached"}, f"{cache} {compiler}: what it had")
         equal(needs, {"main.c", "other.c"}, "the link needs both")
         check(f"{cache} had 2 of the 2 units" in text and "had by a cache" in text, text)
+        done = subprocess.run([LAMELLA, "report", "--format", "markdown", f"{cache}-{compiler}-hit.lamella"], capture_output=True, check=True)
+        equal(done.stdout.count(b"had by a cache"), 2, "in Markdown too")
     write("c/other.c", "int other(void) { return 1; }\n")
     captures, _, text = c_build(f"{cache} {compilers[-1]}", f"{cache}-one.lamella", **env)
     equal(captures, {"main.c": "cached", "other.c": "clean"}, f"{cache}: one of each")

@@ -53,6 +53,7 @@ function topPhases(model: Model): Column {
   const cpu = cells.numbers("cpu_s");
   const cache = new Map<number, string>();
   const make = (row: number): string => {
+    if (model.unitTable.text("capture", row) === "cached") return "had by a cache, not compiled";
     const sums = new Map<string, number>();
     let all = 0;
     for (const cellRow of byUnit.get(row) ?? []) {

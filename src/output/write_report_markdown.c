@@ -141,7 +141,9 @@ static int write_units(const struct report *report, const struct report_rows *ro
         const struct report_process *process = &report->processes.items[unit->process];
         bool has_rss = process->has_usage && process->usage.max_rss_bytes != PROFILE_UNKNOWN;
         struct strbuf phases = {0};
-        if (rc == LAM_OK)
+        if (unit->info.is_cache)
+            strbuf_add(&phases, "had by a cache, not compiled");
+        else if (rc == LAM_OK)
             rc = report_top_phases(report, unit->process, 3, &phases);
         table_cell(&table, unit->title);
         table_cell(&table, unit_seconds(report_process_cpu_s(process)).text);
