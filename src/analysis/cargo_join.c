@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "build/cargo_unit.h"
 
 enum {
     SLACK_NS = 100000000,      /* between cargo's clock and the launcher's */
@@ -418,9 +419,10 @@ static void join_causes(struct report *report)
         if (cargo && cargo->status != CARGO_STATUS_UNKNOWN) { /* cargo's own word */
             unit->status = cargo->status;
             unit->reason = cargo->reason;
-            unit->reason_dep = cargo->reason_unit == CARGO_NONE
-                                   ? NULL
-                                   : report->cargo->units.items[cargo->reason_unit].package;
+            unit->reason_dep =
+                cargo->reason_unit == CARGO_NONE
+                    ? NULL
+                    : cargo_reason_name(&report->cargo->units.items[cargo->reason_unit], cargo);
             continue;
         }
         for (size_t i = 0; notes && i < notes->causes.count; i++) {

@@ -92,6 +92,7 @@ struct finder {
     const struct package_dirs *dirs;
     struct map by_value; /* of a fingerprint → index + 1 in after, of those that were built */
     struct strbuf text;
+    bool has_run; /* the dependency that was found is the run of a build script */
 };
 
 static int compare_place(const struct fingerprint *a, const struct fingerprint *b)
@@ -254,7 +255,11 @@ static bool is_rebuilt_dep(struct finder *finder, const char *name, size_t lengt
     (void)length;
     if (value == 0 || index == 0)
         return false;
-    cause->dependency = finder->after->items.items[index - 1].package;
+    const struct fingerprint *dep = &finder->after->items.items[index - 1];
+    bool is_script =
+        strcmp(dep->package, cause->package) == 0 && strstr(dep->unit, "build-script-");
+    cause->dependency = is_script ? CARGO_ITS_SCRIPT : dep->package;
+    finder->has_run = is_script && text_starts_with(dep->unit, "run-");
     return true;
 }
 
@@ -263,7 +268,9 @@ static const char *rebuilt_dependency(struct finder *finder, struct settings *af
 {
     if (!each_dep(finder, after->deps, is_rebuilt_dep, cause))
         return NULL;
-    strbuf_addf(&finder->text, "its dependency %s was built", cause->dependency);
+    bool is_script = strcmp(cause->dependency, CARGO_ITS_SCRIPT) == 0;
+    strbuf_addf(&finder->text, "%s%s %s", is_script ? "" : "its dependency ", cause->dependency,
+                finder->has_run ? "was run" : "was built");
     return take_text(finder);
 }
 

@@ -65,7 +65,7 @@ static void put_unit(const char *dir, const char *unit, const char *json, const 
 #define ENV(value) "{\"RerunIfEnvChanged\":{\"var\":\"MODE\",\"val\":\"" value "\"}}"
 
 static const char value_a[] = "0100000000000000", value_b[] = "0200000000000000",
-                  value_c[] = "0300000000000000";
+                  value_c[] = "0300000000000000", value_script[] = "0400000000000000";
 
 /* The run of a build script has neither a list of sources nor a time of its beginning. */
 static void put_run(const char *dir, const char *paths, int64_t at_s)
@@ -113,6 +113,10 @@ static void make_before(void)
     put_run("s-00000000000000aa", "\"there.txt\",\"gone.txt\"", 1001);
     put_run("t-00000000000000aa", "\"same.txt\",\"data\",\"x.proto\"", 1001);
     put_run("u-00000000000000aa", "\"u.txt\"", 1001); /* of no package here */
+    put_unit("v-00000000000000aa", "lib-v",
+             SETTINGS("[]", "[9,\"build_script_build\",false,4]", ""), value_b, "src/lib.rs", 1001);
+    put_unit("v-00000000000000ab", "run-build-script-build-script-build", SETTINGS("[]", "", ""),
+             value_script, "build.rs", 1001);
     put(PLACE "no-hash/lib-x.json", "{}", 2, 1000);
     put(PLACE "half-00000000000000ab/lib-half.json", "{\"rustc\":", 9, 1000);
     put("target/x86_64-unknown-linux-gnu/release/.fingerprint/f-00000000000000aa/lib-f.json", "{}",
@@ -139,6 +143,10 @@ static void make_after(void)
     put_run("s-00000000000000aa", "\"there.txt\",\"gone.txt\"", 3001);
     put_run("t-00000000000000aa", "\"same.txt\",\"data\",\"x.proto\"", 3001);
     put_run("u-00000000000000aa", "\"u.txt\"", 3001);
+    put_unit("v-00000000000000aa", "lib-v",
+             SETTINGS("[]", "[9,\"build_script_build\",false,4]", ""), value_b, "src/lib.rs", 3001);
+    put_unit("v-00000000000000ab", "run-build-script-build-script-build", SETTINGS("[]", "", ""),
+             value_script, "build.rs", 3001);
     /* The same but for the profile, so that its files are called otherwise. */
     put_unit("same-00000000000000fe", "lib-same",
              "{\"rustc\":1,\"features\":\"[]\",\"target\":2,\"profile\":33,\"path\":4,\"deps\":[],"
@@ -161,11 +169,11 @@ static void test_causes(void **state)
     struct build_causes causes;
     make_before();
     assert_int_equal(fingerprints_read(&before, target), LAM_OK);
-    assert_int_equal(before.items.count, 11);
+    assert_int_equal(before.items.count, 13);
     make_after();
     assert_int_equal(fingerprints_read(&after, target), LAM_OK);
     assert_int_equal(build_causes_find(&causes, &before, &after, &list), LAM_OK);
-    assert_int_equal(causes.items.count, 10);
+    assert_int_equal(causes.items.count, 12);
     expect(&causes, "a", CARGO_STATUS_DIRTY, "src/lib.rs changed");
     expect(&causes, "b", CARGO_STATUS_DIRTY, "its dependency a was built");
     assert_string_equal(cause_of(&causes, "b")->dependency, "a");
@@ -175,6 +183,8 @@ static void test_causes(void **state)
     expect(&causes, "s", CARGO_STATUS_DIRTY, "gone.txt is missing");
     expect(&causes, "t", CARGO_STATUS_DIRTY, "data, x.proto changed");
     expect(&causes, "u", CARGO_STATUS_DIRTY, "-");
+    expect(&causes, "v", CARGO_STATUS_DIRTY, "its build script was run");
+    assert_string_equal(cause_of(&causes, "v")->dependency, "its build script");
     expect(&causes, "fresh", CARGO_STATUS_NEW, "-");
     expect(&causes, "same", CARGO_STATUS_NEW, "the profile's settings changed");
     build_causes_free(&causes);

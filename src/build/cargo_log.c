@@ -252,8 +252,11 @@ static int note_fingerprint(struct log_reader *reader, const struct line *line)
     if (line->cause_unit < CARGO_NONE) {
         const struct cargo_unit *dep = unit_of(reader, line->cause_unit);
         unit->reason_unit = (uint32_t)line->cause_unit;
-        unit->reason = arena_printf(&run->arena, "its dependency %s was built",
-                                    dep ? dep->package : "is not known and");
+        const char *name = dep ? cargo_reason_name(dep, unit) : "is not known and";
+        bool is_script = strcmp(name, CARGO_ITS_SCRIPT) == 0;
+        unit->reason =
+            arena_printf(&run->arena, "%s%s %s", is_script ? "" : "its dependency ", name,
+                         is_script && dep->job == CARGO_JOB_RUN_SCRIPT ? "was run" : "was built");
     } else if (line->stale) {
         bool is_missing = why && strcmp(why, "missing-file") == 0;
         unit->reason = arena_printf(&run->arena, "%s %s", short_path(run, unit, line->stale),

@@ -69,6 +69,9 @@ struct cargo_unit {
     struct cargo_ids unblocked, unblocked_rmeta; /* that could start at its end, or at its metadata */
 };
 
+/* What a unit of the same package is called where it is the reason. */
+#define CARGO_ITS_SCRIPT "its build script"
+
 struct cargo_concurrency { /* from t_s on */
     double t_s;
     uint32_t active, waiting, inactive;

@@ -166,3 +166,10 @@ void cargo_unit_settle(struct cargo_unit *unit)
     if (strcmp(unit->kind, "custom-build") == 0)
         unit->kind = "build-script";
 }
+
+const char *cargo_reason_name(const struct cargo_unit *dep, const struct cargo_unit *unit)
+{
+    bool is_script = dep->package && unit->package && strcmp(dep->package, unit->package) == 0 &&
+                     dep->kind && strcmp(dep->kind, "build-script") == 0;
+    return is_script ? CARGO_ITS_SCRIPT : dep->package;
+}

@@ -20,6 +20,9 @@ const char *cargo_mode_of_description(const char *text);
  * "registry+https://…#serde@1.0.0"; before cargo 1.77 "serde 1.0.0 (registry+https://…)". LAM_E_NOMEM at worst. */
 int cargo_unit_split_id(struct cargo_unit *unit, struct arena *arena);
 
+/* What the unit that took another one along is called beside it: its package, or CARGO_ITS_SCRIPT. */
+const char *cargo_reason_name(const struct cargo_unit *dep, const struct cargo_unit *unit);
+
 /* When kind and mode are known: what the job is. */
 void cargo_unit_settle(struct cargo_unit *unit);
 

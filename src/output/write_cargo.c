@@ -99,7 +99,7 @@ static void reason_cell(struct table *table, const struct why_row *row)
     if (row->has_several)
         table_cell(table, "a dependency was built");
     else if (row->status == CARGO_STATUS_NEW && row->reason)
-        table_cellf(table, "not with these settings before: %s", row->reason);
+        table_cellf(table, "new settings: %s", row->reason);
     else if (row->status == CARGO_STATUS_NEW)
         table_cell(table, "not built here before");
     else
