@@ -288,7 +288,10 @@ static int add_told_edges(struct maker *maker, uint32_t index)
         const struct build_edge *edge = &told->items[maker->next_told];
         if (edge->unit != index)
             break;
+        size_t before = maker->graph->edges.count;
         rc = add_edge(maker, index, edge->dep, edge->need);
+        if (maker->graph->edges.count > before)
+            maker->graph->edges.items[before].is_by_chance = edge->is_by_chance;
     }
     return rc;
 }

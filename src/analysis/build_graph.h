@@ -31,6 +31,7 @@ struct build_edge {
     uint32_t unit, dep; /* indices of report.units; dep began before unit */
     enum build_need need;
     bool is_contradicted; /* unit began before that was there: the edge does not count */
+    bool is_by_chance; /* nothing but cargo's word that dep came last this time: in another build something else may */
 };
 
 /* How the time of the metadata is known. */

@@ -10,7 +10,8 @@ struct teller {
     struct told_edges *edges;
 };
 
-static int tell(struct teller *teller, uint32_t cargo_unit, uint32_t cargo_dep, enum build_need need)
+static int tell(struct teller *teller, uint32_t cargo_unit, uint32_t cargo_dep,
+                enum build_need need, bool is_by_chance)
 {
     size_t count = teller->cargo->units.count;
     uint32_t unit = cargo_unit < count ? teller->unit_of[cargo_unit] : GRAPH_NONE,
@@ -19,7 +20,7 @@ static int tell(struct teller *teller, uint32_t cargo_unit, uint32_t cargo_dep, 
         return LAM_OK;
     if (teller->cargo->units.items[cargo_dep].job == CARGO_JOB_RUN_SCRIPT)
         need = NEED_RUN;
-    struct build_edge edge = {.unit = unit, .dep = dep, .need = need};
+    struct build_edge edge = {.unit = unit, .dep = dep, .need = need, .is_by_chance = is_by_chance};
     return array_push(teller->edges, edge);
 }
 
@@ -28,14 +29,14 @@ static int tell_of(struct teller *teller, uint32_t index)
     const struct cargo_unit *unit = &teller->cargo->units.items[index];
     int rc = LAM_OK;
     for (size_t i = 0; rc == LAM_OK && i < unit->unblocked_rmeta.count; i++)
-        rc = tell(teller, unit->unblocked_rmeta.items[i], index, NEED_METADATA);
+        rc = tell(teller, unit->unblocked_rmeta.items[i], index, NEED_METADATA, true);
     for (size_t i = 0; rc == LAM_OK && i < unit->unblocked.count; i++)
-        rc = tell(teller, unit->unblocked.items[i], index, NEED_FILE);
+        rc = tell(teller, unit->unblocked.items[i], index, NEED_FILE, true);
     /* What is needed of a dependency the command line says better, but for what is on none: one script's run before another's. */
     for (size_t i = 0; rc == LAM_OK && i < unit->deps.count; i++)
         if (unit->deps.items[i] < teller->cargo->units.count &&
             teller->cargo->units.items[unit->deps.items[i]].job == CARGO_JOB_RUN_SCRIPT)
-            rc = tell(teller, index, unit->deps.items[i], NEED_RUN);
+            rc = tell(teller, index, unit->deps.items[i], NEED_RUN, false);
     return rc;
 }
 

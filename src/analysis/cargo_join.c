@@ -208,6 +208,110 @@ static size_t choose(struct join *join, double zero_s)
     return count;
 }
 
+/* ---- by who needed whom ---- */
+
+static int compare_by_cargo(const void *a, const void *b)
+{
+    const struct pair *left = a, *right = b;
+    if (left->cargo != right->cargo)
+        return left->cargo < right->cargo ? -1 : 1;
+    return (left->unit > right->unit) - (left->unit < right->unit);
+}
+
+/* Of pairs by cargo's units: the first of one. */
+static size_t first_pair(const struct join *join, uint32_t cargo)
+{
+    size_t low = 0, high = join->pairs.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (join->pairs.items[middle].cargo < cargo)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool could_be_pair(const struct join *join, uint32_t cargo, uint32_t unit)
+{
+    for (size_t i = first_pair(join, cargo);
+         i < join->pairs.count && join->pairs.items[i].cargo == cargo; i++)
+        if (join->pairs.items[i].unit == unit)
+            return true;
+    return false;
+}
+
+/* The file of a dependency carries its hash, and whoever needs it names the file. */
+static bool needs(const struct unit *unit, const struct unit *dep)
+{
+    size_t length = dep->extra_filename ? strlen(dep->extra_filename) : 0;
+    for (size_t i = 0; length > 0 && i < unit->input_count; i++) {
+        const char *at = strstr(path_name(unit->inputs[i]), dep->extra_filename);
+        if (at && at[length] == '.')
+            return true;
+    }
+    return false;
+}
+
+static size_t count_needing(const struct join *join, const struct cargo_ids *ids, uint32_t unit)
+{
+    const struct report_unit *units = join->report->units.items;
+    size_t count = 0;
+    for (size_t i = 0; i < ids->count; i++) {
+        uint32_t other = ids->items[i] < join->cargo->units.count ? join->unit_of[ids->items[i]]
+                                                                  : REPORT_NO_UNIT;
+        count += other != REPORT_NO_UNIT && needs(&units[other].info, &units[unit].info);
+    }
+    return count;
+}
+
+/* How many of those that cargo says waited for this unit name that process's file. */
+static size_t how_right(const struct join *join, uint32_t cargo, uint32_t unit)
+{
+    const struct cargo_unit *said = &join->cargo->units.items[cargo];
+    if (unit == REPORT_NO_UNIT)
+        return 0;
+    return count_needing(join, &said->unblocked, unit) +
+           count_needing(join, &said->unblocked_rmeta, unit);
+}
+
+static void put_together(struct join *join, uint32_t cargo, uint32_t unit)
+{
+    join->unit_of[cargo] = unit;
+    if (unit != REPORT_NO_UNIT)
+        join->report->units.items[unit].cargo = cargo;
+}
+
+/* One package can be compiled several times at the same moment: two versions of it, or for the host and for the target. Times then say
+ * little. The page does not say a unit's hash, but whom it unblocked, and the command lines of those name what they waited for. From the
+ * last units to the first, so that the ones that waited are settled. */
+static void untangle(struct join *join)
+{
+    array_sort(&join->pairs, compare_by_cargo);
+    for (uint32_t cargo = (uint32_t)join->cargo->units.count; cargo-- > 0;) {
+        uint32_t own = join->unit_of[cargo];
+        for (size_t i = first_pair(join, cargo);
+             own != REPORT_NO_UNIT && i < join->pairs.count && join->pairs.items[i].cargo == cargo;
+             i++) {
+            uint32_t unit = join->pairs.items[i].unit, other = join->report->units.items[unit].cargo;
+            if (unit == own || (other != CARGO_NONE && !could_be_pair(join, other, own)))
+                continue;
+            size_t before = how_right(join, cargo, own), after = how_right(join, cargo, unit);
+            if (other != CARGO_NONE) {
+                before += how_right(join, other, unit);
+                after += how_right(join, other, own);
+            }
+            if (after <= before)
+                continue;
+            join->report->units.items[own].cargo = CARGO_NONE;
+            if (other != CARGO_NONE)
+                put_together(join, other, own);
+            put_together(join, cargo, unit);
+            own = unit;
+        }
+    }
+}
+
 static int compare_doubles(const void *a, const void *b)
 {
     double left = *(const double *)a, right = *(const double *)b;
@@ -375,6 +479,7 @@ static int join_units(struct join *join)
     if ((rc = measure_zero(join, &zero_s)) < 0)
         return rc;
     size_t joined = choose(join, zero_s);
+    untangle(join);
     size_t run = count_run(cargo), seen = count_rust(report);
     if (seen > 0 && joined * 2 < (run < seen ? run : seen)) {
         drop_record(report, "most of the units in it were not seen to run");

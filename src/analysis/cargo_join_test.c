@@ -25,7 +25,9 @@ struct said {
     uint32_t process; /* number of the process that it must be, from 1; 0: NOT_SEEN */
 };
 
-static void fill_record(struct cargo_record *record, const struct said *said, size_t count)
+/* unblocks: for each, the place of the one that waited for its metadata, from 1; 0: nobody did. NULL: nobody. */
+static void fill_record_of(struct cargo_record *record, const struct said *said, size_t count,
+                           const uint32_t *unblocks)
 {
     cargo_record_init(record);
     record->source = CARGO_FROM_TIMINGS;
@@ -44,12 +46,23 @@ static void fill_record(struct cargo_record *record, const struct said *said, si
         unit->start_s = said[i].start_s;
         unit->end_s = said[i].end_s;
         unit->has_features = said[i].features != NULL;
+        if (unblocks && unblocks[i]) {
+            uint32_t *id = arena_array(&record->arena, 1, sizeof *id);
+            assert_non_null(id);
+            *id = unblocks[i] - 1;
+            unit->unblocked_rmeta = (struct cargo_ids){id, 1};
+        }
         if (said[i].features && *said[i].features) {
             unit->features = &said[i].features;
             unit->feature_count = 1;
         }
     }
     assert_int_equal(cargo_record_finish(record), LAM_OK);
+}
+
+static void fill_record(struct cargo_record *record, const struct said *said, size_t count)
+{
+    fill_record_of(record, said, count, NULL);
 }
 
 /* As open_made(), with a record, notes and the time at which the session began. */
@@ -161,6 +174,82 @@ static void units_are_told_apart(void **unused)
     assert_true(fabs(around.before_s - 3.01) < 1e-9);
     assert_true(fabs(around.after_s - 3.5) < 1e-9);
     close_feed(&feed);
+}
+
+/* Two versions of one package, compiled at the same moment: whom each unblocked tells, since the command lines of those name files. By the
+ * clock each would be the other one. */
+static void two_of_a_kind_at_once(void **unused)
+{
+    (void)unused;
+    static const struct made_unit units[] = {
+        {RUSTC, "--crate-name util util/src/lib.rs " LIB "-C extra-filename=-1", 1000, 1500, 0},
+        {RUSTC, "--crate-name util util2/src/lib.rs " LIB "-C extra-filename=-2", 1001, 1500, 0},
+        {RUSTC,
+         "--crate-name core core/src/lib.rs " LIB
+         "-C extra-filename=-3 --extern util=/t/deps/libutil-2.rmeta",
+         1400, 1600, 0},
+        {RUSTC,
+         "--crate-name app app/src/lib.rs " LIB
+         "-C extra-filename=-4 --extern core=/t/deps/libcore-3.rmeta --extern "
+         "other=/t/deps/libutil-1.rmeta",
+         1500, 1700, 0},
+    };
+    static const struct said said[] = {
+        {"util", NULL, "lib", NULL, NULL, 1.0, 1.5, CARGO_JOB_COMPILE, NULL, 2},
+        {"util", NULL, "lib", NULL, NULL, 1.001, 1.5, CARGO_JOB_COMPILE, NULL, 1},
+        {"core", NULL, "lib", NULL, NULL, 1.4, 1.6, CARGO_JOB_COMPILE, NULL, 3},
+        {"app", NULL, "lib", NULL, NULL, 1.5, 1.7, CARGO_JOB_COMPILE, NULL, 4},
+    };
+    /* The second util's metadata was the last that app waited for, or core's. */
+    static const uint32_t unblocks[][COUNT(said)] = {{3, 4, 0, 0}, {3, 0, 4, 0}};
+    const char *classes[2];
+    struct feed feeds[2];
+    for (size_t i = 0; i < COUNT(feeds); i++) {
+        struct cargo_record record;
+        fill_record_of(&record, said, COUNT(said), unblocks[i]);
+        open_joined(&feeds[i], units, COUNT(units), &record, NULL);
+        is_joined(&feeds[i], said, COUNT(said));
+        classes[i] = feeds[i].report->units.items[unit_of(&feeds[i], 4)].class_id;
+    }
+    assert_non_null(classes[0]);
+    assert_string_equal(classes[0], classes[1]);
+    for (size_t i = 0; i < COUNT(feeds); i++)
+        close_feed(&feeds[i]);
+}
+
+/* A library that needs another one whole waits for what that needs, too, when it comes last: in one build and not in the next. */
+static void who_came_last_is_no_part_of_a_class(void **unused)
+{
+    (void)unused;
+    static const struct made_unit units[] = {
+        {RUSTC, "--crate-name base base/src/lib.rs " LIB "-C extra-filename=-1", 1000, 2000, 0},
+        {RUSTC,
+         "--crate-name mid mid/src/lib.rs " LIB
+         "-C extra-filename=-2 --extern base=/t/deps/libbase-1.rmeta",
+         1400, 1600, 0},
+        {RUSTC,
+         "--crate-name mac mac/src/lib.rs --crate-type proc-macro --emit=dep-info,link --out-dir "
+         "/t/deps -C extra-filename=-3 --extern mid=/t/deps/libmid-2.rlib",
+         2100, 2200, 0},
+    };
+    static const struct said said[] = {
+        {"base", NULL, "lib", NULL, NULL, 1.0, 2.0, CARGO_JOB_COMPILE, NULL, 1},
+        {"mid", NULL, "lib", NULL, NULL, 1.4, 1.6, CARGO_JOB_COMPILE, NULL, 2},
+        {"mac", NULL, "proc-macro", NULL, NULL, 2.1, 2.2, CARGO_JOB_COMPILE, NULL, 3},
+    };
+    static const uint32_t unblocks[][COUNT(said)] = {{3, 0, 0}, {0, 3, 0}};
+    const char *classes[2];
+    struct feed feeds[2];
+    for (size_t i = 0; i < COUNT(feeds); i++) {
+        struct cargo_record record;
+        fill_record_of(&record, said, COUNT(said), unblocks[i]);
+        open_joined(&feeds[i], units, COUNT(units), &record, NULL);
+        classes[i] = feeds[i].report->units.items[unit_of(&feeds[i], 3)].class_id;
+    }
+    assert_non_null(classes[0]);
+    assert_string_equal(classes[0], classes[1]);
+    for (size_t i = 0; i < COUNT(feeds); i++)
+        close_feed(&feeds[i]);
 }
 
 /* ---- what was not seen to run ---- */
@@ -380,6 +469,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(units_are_told_apart),
+        cmocka_unit_test(two_of_a_kind_at_once),
+        cmocka_unit_test(who_came_last_is_no_part_of_a_class),
         cmocka_unit_test(fresh_units_are_not_unseen),
         cmocka_unit_test(what_was_not_begun_is_not_unseen),
         cmocka_unit_test(records_of_other_builds_are_left_out),

@@ -35,9 +35,9 @@ int class_deps_text(const struct report *report, uint32_t unit, struct strbuf *t
         return LAM_OK;
     const struct build_node *node = &graph->nodes.items[unit];
     for (uint32_t i = 0; i < node->edge_count && rc == LAM_OK; i++) {
-        uint32_t dep = graph->edges.items[node->first_edge + i].dep;
-        const char *id = report->units.items[dep].class_id;
-        rc = id ? array_push(&ids, id) : LAM_OK;
+        const struct build_edge *edge = &graph->edges.items[node->first_edge + i];
+        const char *id = report->units.items[edge->dep].class_id;
+        rc = id && !edge->is_by_chance ? array_push(&ids, id) : LAM_OK;
     }
     array_sort(&ids, compare_texts);
     const char *last = "";
@@ -124,9 +124,9 @@ static void find_missing(const struct report *report, uint32_t index, struct str
         add_missing(names, "its compiler's command line", strlen("its compiler's command line"));
     }
     for (uint32_t i = 0; node && i < node->edge_count; i++) {
-        const struct report_unit *dep =
-            &report->units.items[report->graph.edges.items[node->first_edge + i].dep];
-        if (!dep->class_id && (is_rust || dep->info.is_cache))
+        const struct build_edge *edge = &report->graph.edges.items[node->first_edge + i];
+        const struct report_unit *dep = &report->units.items[edge->dep];
+        if (!edge->is_by_chance && !dep->class_id && (is_rust || dep->info.is_cache))
             add_missing(names, dep->title, strlen(dep->title));
     }
 }
@@ -163,6 +163,22 @@ static int add_features(struct strbuf *text, struct arena *arena, const char *fe
     return rc;
 }
 
+/* What a driver of C compilers hands from one tool to the next: /tmp/ccIrKA8G.s. */
+static bool is_handed_on(const char *path)
+{
+    const char *name = path_name(path), *end = strchr(name, '.');
+    return path[0] == '/' && end && end - name == 8 && text_starts_with(name, "cc") &&
+           (strcmp(end, ".s") == 0 || strcmp(end, ".o") == 0);
+}
+
+/* The file that is worked on; one whose name is made up anew each time by what becomes of it. */
+static const char *class_file(const struct unit *unit)
+{
+    if (!unit->source)
+        return NULL;
+    return path_name(is_handed_on(unit->source) && unit->output ? unit->output : unit->source);
+}
+
 /* A crate in a path is called by its crate's name: the directory is somebody's own. */
 static int describe(struct report *report, uint32_t index, struct strbuf *text)
 {
@@ -181,7 +197,7 @@ static int describe(struct report *report, uint32_t index, struct strbuf *text)
     add_part(text, unit->info.language);
     add_part(text, unit->info.target);
     add_part(text, report->cargo ? report->cargo->profile : NULL);
-    add_part(text, !is_rust && unit->info.source ? path_name(unit->info.source) : NULL);
+    add_part(text, is_rust ? NULL : class_file(&unit->info));
     if (unit->info.kind == UNIT_LINK)
         add_part(text, unit->title);
     unit_flags_text(&unit->flags, &flags);

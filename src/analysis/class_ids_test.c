@@ -208,9 +208,35 @@ static void where_sources_come_from(void **unused)
     }
 }
 
+/* A C compiler's driver makes up the names of what goes from one tool to the next: another one in each build. */
+static void names_made_up_are_no_part_of_a_class(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *first, *second, *third; /* the third is another file's */
+        const char *program;
+    } rows[] = {
+        {"-o a.o /tmp/ccIrKA8G.s", "-o a.o /tmp/cc0Zx9yQ.s", "-o b.o /tmp/ccIrKA8G.s", "/usr/bin/as"},
+        {"-o a /tmp/ccIrKA8G.o", "-o a /tmp/cc0Zx9yQ.o", "-o b /tmp/ccIrKA8G.o", "/usr/bin/ld"},
+        {"-o a.o ccounter.s", "-o a.o ccounter.s", "-o a.o ccbounds.s", "/usr/bin/as"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct made_unit units[] = {{rows[i].program, "/w", rows[i].first, 0, 100, 0},
+                                          {rows[i].program, "/w", rows[i].second, 200, 300, 0},
+                                          {rows[i].program, "/w", rows[i].third, 400, 500, 0}};
+        struct feed feed;
+        open_made(&feed, units, 3);
+        assert_non_null(class_of(&feed, 1));
+        assert_string_equal(class_of(&feed, 1), class_of(&feed, 2));
+        assert_string_not_equal(class_of(&feed, 1), class_of(&feed, 3));
+        close_feed(&feed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_made_up_are_no_part_of_a_class),
         cmocka_unit_test(what_changes_a_class),
         cmocka_unit_test(units_on_what_was_not_built_have_none),
         cmocka_unit_test(classes_below_a_unit),
