@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 
+from lua_programs import program
 from record_lib import LAMELLA, Skip, check, compile_c, equal, main
 
 BUILD = os.environ.get("LAMELLA_BUILD", "build/release")
@@ -110,6 +111,15 @@ def test_same_calls_as_a_counter_in_pure_lua():
             each[path.rsplit(";", 1)[-1]] += count
         for name, count in each.items():
             check(name == "C" or got[name] == count, f"{options}: {name} {got[name]}, wanted {count}")
+
+
+def test_programs_made_by_chance():
+    for seed, (mode, options) in enumerate([("", ""), ("", "calls=tree"), ("api", ""), ("", ""), ("", "calls=tree")]):
+        plain = lua(script("chance.lua", program(seed)), out=None)
+        wanted = counter_of("chance.lua")
+        equal(lua("chance.lua", LAMELLA_LUA=mode, options=options), plain, f"what program {seed} prints")
+        compare(paths("r.lamella", "chance.lua:1"), wanted)
+        equal(report()["findings"], [], f"program {seed}: nothing unbalanced, nothing lost")
 
 
 DEEP = """
