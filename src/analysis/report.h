@@ -309,9 +309,9 @@ const char *report_why_not(uint32_t why_not);    /* "static program", for people
 const char *report_engine_name(uint32_t engine); /* "sigtrap" */
 double report_process_wall_s(const struct report_process *process); /* NaN when the end is not known */
 
-/* findings.c */
 /* Threads waited long for a core while the command did not fill them: other programs had the machine. */
 bool report_is_crowded(const struct report *report);
+/* What there is to say, into findings. LAM_E_NOMEM. */
 int report_find(struct report *report);
 
 #endif
