@@ -163,20 +163,14 @@ static int add_features(struct strbuf *text, struct arena *arena, const char *fe
     return rc;
 }
 
-/* What a driver of C compilers hands from one tool to the next: /tmp/ccIrKA8G.s. */
-static bool is_handed_on(const char *path)
-{
-    const char *name = path_name(path), *end = strchr(name, '.');
-    return path[0] == '/' && end && end - name == 8 && text_starts_with(name, "cc") &&
-           (strcmp(end, ".s") == 0 || strcmp(end, ".o") == 0);
-}
-
-/* The file that is worked on; one whose name is made up anew each time by what becomes of it. */
+/* The file that is worked on; of one whose name is made up each time what becomes of it. */
 static const char *class_file(const struct unit *unit)
 {
-    if (!unit->source)
-        return NULL;
-    return path_name(is_handed_on(unit->source) && unit->output ? unit->output : unit->source);
+    const char *const files[] = {unit->source, unit->output};
+    for (size_t i = 0; unit->source && i < sizeof files / sizeof *files; i++)
+        if (files[i] && !unit_is_temporary(files[i]))
+            return path_name(files[i]);
+    return NULL;
 }
 
 /* A crate in a path is called by its crate's name: the directory is somebody's own. */

@@ -137,12 +137,15 @@ static void add_without_hash(struct strbuf *title, const char *name, size_t leng
     }
 }
 
-/* A compiler driver's own files between its steps: ccAbCdEf.o. */
-static bool is_temporary(const char *path)
+/* ccAbCdEf.o, ccAbCdEf.ltrans0.ltrans.o, @/tmp/ccAbCdEf */
+bool unit_is_temporary(const char *path)
 {
+    path += path[0] == '@';
     const char *name = path_name(path);
-    return text_starts_with(path, "/") &&
-           (glob_match_str("cc??????.o", name) || glob_match_str("cc??????.s", name));
+    return path[0] == '/' &&
+           (glob_match_str("cc??????", name) || glob_match_str("cc??????.o", name) ||
+            glob_match_str("cc??????.s", name) || glob_match_str("cc??????.*ltrans*", name) ||
+            glob_match_str("cc??????.lto*", name));
 }
 
 /* What was linked, as its maker calls it: cargo puts hashes behind names, and gives a build script the name of a directory. */
@@ -165,13 +168,21 @@ static void link_title(const char *output, struct strbuf *title)
 
 static void assemble_title(const struct unit *unit, struct strbuf *title)
 {
-    const char *output = unit->output && !is_temporary(unit->output) ? unit->output : NULL;
-    const char *source = unit->source && !is_temporary(unit->source) ? unit->source : NULL;
+    const char *output = unit->output && !unit_is_temporary(unit->output) ? unit->output : NULL;
+    const char *source = unit->source && !unit_is_temporary(unit->source) ? unit->source : NULL;
     strbuf_add(title, "assemble ");
     if (output || source)
         strbuf_add(title, path_name(output ? output : source));
     else
         strbuf_add(title, unit->output || unit->source ? "a temporary file" : "?");
+}
+
+static void compile_title(const struct unit *unit, struct strbuf *title)
+{
+    bool is_made_up = unit->source && unit_is_temporary(unit->source);
+    strbuf_add(title, is_made_up     ? "a temporary file"
+                      : unit->source ? path_name(unit->source)
+                                     : "?");
 }
 
 void unit_title(const struct unit *unit, struct strbuf *title)
@@ -182,7 +193,7 @@ void unit_title(const struct unit *unit, struct strbuf *title)
         rustc_title(unit, title);
         break;
     case UNIT_COMPILE:
-        strbuf_add(title, unit->source ? path_name(unit->source) : "?");
+        compile_title(unit, title);
         if (unit->mode && strcmp(unit->mode, "build") != 0)
             strbuf_addf(title, " (%s)", unit->mode);
         break;

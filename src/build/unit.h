@@ -70,6 +70,9 @@ struct unit_command {
 /* 1 and *unit, 0, or LAM_E_NOMEM. Whatever the arguments hold, it is text: nothing is run, and only @FILEs are read. */
 int unit_from_command(const struct unit_command *command, struct arena *arena, struct unit *unit);
 
+/* A file of a compiler driver's own between its steps: its name is made up anew each time. */
+bool unit_is_temporary(const char *path);
+
 /* A short name for people: "serde 1.0.229", "serde build script", "run serde build script", "main.c", "link libfoo.so". */
 void unit_title(const struct unit *unit, struct strbuf *title);
 

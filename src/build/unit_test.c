@@ -327,6 +327,9 @@ static void reads_c_compilers_and_tools(void **unused)
          "-", "a-0123456789abcde0f", "-", "-", "executable"}, /* 17 digits are a name */
         {"/usr/bin/as", "as --64 -o /tmp/ccF3aXyZ.o /tmp/ccR2kLmN.s", UNIT_ASSEMBLE,
          "assemble a temporary file", "asm", "/tmp/ccR2kLmN.s", "/tmp/ccF3aXyZ.o", "-", "-", "build"},
+        {"/usr/lib/gcc/x86_64-linux-gnu/12/lto1",
+         "lto1 -quiet -O2 -fltrans @/tmp/ccSS3vMe -o /tmp/ccfM5O5j.s", UNIT_COMPILE,
+         "a temporary file (lto)", "-", "@/tmp/ccSS3vMe", "/tmp/ccfM5O5j.s", "2", "-", "lto"},
         {"/usr/bin/mold", "ld.mold --output=prog x.o", UNIT_LINK, "link prog", "-", "-", "prog",
          "-", "-", "executable"},
     };
