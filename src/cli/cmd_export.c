@@ -18,7 +18,10 @@
 #include "output/merge_small.h"
 #include "output/stack_totals.h"
 
-enum { PASSES_MAX = 48 };
+enum { PASSES_MAX = 96 };
+
+static const double ROOM_LEFT =
+    0.9; /* of the room: a guess that is a little too small costs less than another reading */
 
 struct export_settings {
     int format;
@@ -110,11 +113,13 @@ static int prepare(struct export_settings *set, struct lam_error *err)
 /* ---- one pass over the input ---- */
 
 struct export_pass {
-    uint64_t min_ns;  /* merge what is shorter; 0: nothing */
-    bool merges_all;  /* instants and samples too */
-    bool is_measured; /* durations are counted */
+    uint64_t min_ns;               /* merge what is shorter; 0: nothing */
+    bool merges_all;               /* instants and samples too */
+    bool is_measured;              /* durations are counted */
+    const struct byteout *limited; /* NULL, or where no more than --max-size matters */
     struct duration_counts durations;
     struct merge_counts merged;
+    struct merge_progress progress;
     bool has_modules; /* came with the input */
 };
 
@@ -128,13 +133,17 @@ static int read_into(struct export_settings *set, struct export_pass *pass, void
         rc = merge_small_open(&merge, &sink, pass->min_ns, pass->merges_all, err);
         if (rc == LAM_OK && pass->is_measured)
             merge_small_count(merge, &pass->durations);
+        if (rc == LAM_OK && pass->limited)
+            merge_small_limit(merge, pass->limited, set->max_bytes);
         if (rc == LAM_OK)
             sink = merge_small_sink(merge);
     }
     if (rc == LAM_OK)
         rc = input_read(set->inputs, set->count, &sink, err);
-    if (rc == LAM_OK && merge)
+    if (merge) {
         pass->merged = merge_small_counts(merge);
+        pass->progress = merge_small_progress(merge);
+    }
     merge_small_close(&merge);
     return rc;
 }
@@ -156,17 +165,28 @@ static int run_pass(struct export_settings *set, struct export_pass *pass, struc
     return rc;
 }
 
-/* How many bytes a pass would write. */
+/* How many bytes a pass would write; more than --max-size are an estimate. */
 static int measure_pass(struct export_settings *set, struct export_pass *pass, uint64_t *bytes,
                         struct lam_error *err)
 {
     struct out_file *file;
+    struct lam_error own = LAM_ERROR_INIT;
     int rc = out_file_open_nowhere(&file, err);
     if (rc < 0)
         return rc;
-    rc = run_pass(set, pass, file, false, err);
+    pass->limited = out_file_bytes(file);
+    rc = run_pass(set, pass, file, false, &own);
+    pass->limited = NULL;
     *bytes = byteout_offset(out_file_bytes(file));
     out_file_close(&file);
+    uint64_t before_full = pass->progress.before_full;
+    if (before_full) {
+        double whole = (double)pass->durations.events / (double)before_full;
+        *bytes = (uint64_t)((double)set->max_bytes * (whole > 1 ? whole : 1)) + 1;
+        return rc == LAM_E_TOOBIG ? LAM_OK : rc;
+    }
+    if (rc < 0)
+        *err = own;
     return rc;
 }
 
@@ -179,12 +199,14 @@ static int find_duration(struct export_settings *set, struct export_pass *pass, 
     pass->is_measured = false;
     if (rc < 0 || bytes <= set->max_bytes)
         return rc;
-    double share = (double)set->max_bytes / (double)bytes;
-    uint64_t fitting = (uint64_t)((double)pass->durations.events * share / 2);
-    uint64_t bound = duration_counts_bound(&pass->durations, fitting);
+    double fitting = (double)pass->durations.events / 2;
     pass->merges_all = true;
-    for (unsigned i = 0; i < PASSES_MAX; i++, bound += bound / 2 + 1) {
-        pass->min_ns = bound > pass->min_ns ? bound : pass->min_ns + 1;
+    for (unsigned i = 0; i < PASSES_MAX; i++) {
+        /* As many as there is room for, as far as one is like another; and a step on, whatever was guessed. */
+        fitting *= (double)set->max_bytes / (double)bytes * ROOM_LEFT;
+        uint64_t bound = duration_counts_bound(&pass->durations, (uint64_t)fitting);
+        uint64_t least = pass->min_ns + pass->min_ns / 8 + 1;
+        pass->min_ns = bound > least ? bound : least;
         rc = measure_pass(set, pass, &bytes, err);
         if (rc < 0 || bytes <= set->max_bytes)
             return rc;

@@ -55,6 +55,9 @@ struct merge_small {
     LAM_ARRAY(struct merge_stack) stacks;
     struct merge_counts counts;
     struct duration_counts *durations; /* NULL */
+    const struct byteout *out;         /* NULL: there is no limit */
+    uint64_t most_bytes;
+    struct merge_progress progress;
 };
 
 #define GROW(array, id) ((id) < (array)->count ? LAM_OK : array_resize((array), (size_t)(id) + 1))
@@ -290,18 +293,29 @@ static int pass_interval(struct merge_small *merge, struct merge_place *place,
     return PASS(merge, interval, &moved);
 }
 
-static void count(const struct merge_small *merge, uint64_t ns)
+/* MORE: it is passed on. LAM_OK: it was one too many. LAM_E_TOOBIG. */
+enum { MORE = 1 };
+
+static int count(struct merge_small *merge, uint64_t ns)
 {
+    merge->progress.events++;
     if (merge->durations)
         duration_counts_add(merge->durations, ns);
+    if (!merge->out || byteout_offset(merge->out) <= merge->most_bytes)
+        return MORE;
+    if (!merge->progress.before_full)
+        merge->progress.before_full = merge->progress.events;
+    return merge->durations ? LAM_OK : LAM_E_TOOBIG;
 }
 
 static int on_interval(void *ctx, const struct profile_interval *interval)
 {
     struct merge_small *merge = ctx;
     struct merge_place *place;
-    count(merge, (uint64_t)(interval->end_ns - interval->start_ns));
-    int rc = place_of(merge, interval->process, interval->thread, interval->track, &place);
+    int rc = count(merge, (uint64_t)(interval->end_ns - interval->start_ns));
+    if (rc != MORE)
+        return rc;
+    rc = place_of(merge, interval->process, interval->thread, interval->track, &place);
     if (rc < 0)
         return rc;
     if ((uint64_t)(interval->end_ns - interval->start_ns) >= merge->min_ns) {
@@ -318,8 +332,10 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
 {
     struct merge_small *merge = ctx;
     struct merge_place *place;
-    count(merge, 0);
-    int rc = place_of(merge, instant->process, instant->thread, instant->track, &place);
+    int rc = count(merge, 0);
+    if (rc != MORE)
+        return rc;
+    rc = place_of(merge, instant->process, instant->thread, instant->track, &place);
     if (rc < 0)
         return rc;
     if (merge->merges_all) {
@@ -371,10 +387,12 @@ static int on_sample(void *ctx, const struct profile_sample *sample)
 {
     struct merge_small *merge = ctx;
     struct merge_place *place;
-    count(merge, sample->cpu_ns);
+    int rc = count(merge, sample->cpu_ns);
+    if (rc != MORE)
+        return rc;
     if (!merge->merges_all)
         return PASS(merge, sample, sample);
-    int rc = place_of(merge, sample->process, sample->thread, 0, &place);
+    rc = place_of(merge, sample->process, sample->thread, 0, &place);
     if (rc < 0)
         return rc;
     if (!place->samples++) {
@@ -477,6 +495,17 @@ int merge_small_open(struct merge_small **merge, const struct profile_sink *to, 
 void merge_small_count(struct merge_small *merge, struct duration_counts *durations)
 {
     merge->durations = durations;
+}
+
+void merge_small_limit(struct merge_small *merge, const struct byteout *out, uint64_t most_bytes)
+{
+    merge->out = out;
+    merge->most_bytes = most_bytes;
+}
+
+struct merge_progress merge_small_progress(const struct merge_small *merge)
+{
+    return merge->progress;
 }
 
 struct profile_sink merge_small_sink(struct merge_small *merge)

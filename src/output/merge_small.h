@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/byteout.h"
 #include "base/error.h"
 #include "output/duration_counts.h"
 #include "profile/sink.h"
@@ -26,6 +27,16 @@ int merge_small_open(struct merge_small **merge, const struct profile_sink *to, 
 
 /* Counts the durations of all that comes in, merged or not; the counts stay the caller's. */
 void merge_small_count(struct merge_small *merge, struct duration_counts *durations);
+
+/* Nothing is passed on any more once `out`, where what is passed on is written, has more than `most_bytes`: nobody wants to know what
+ * it would have had but roughly. Where nothing is counted either the sink returns LAM_E_TOOBIG then. */
+void merge_small_limit(struct merge_small *merge, const struct byteout *out, uint64_t most_bytes);
+
+/* How many events came in, and how many of them before it had too much (0: it never had). */
+struct merge_progress {
+    uint64_t events, before_full;
+};
+struct merge_progress merge_small_progress(const struct merge_small *merge);
 
 struct profile_sink merge_small_sink(struct merge_small *merge);
 struct merge_counts merge_small_counts(const struct merge_small *merge);
