@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-enum { TRACK_CHUNK = 4096, TRACK_CHUNKS = 4096, BUDGET_LOOK = 32 };
+enum { BUDGET_LOOK = 32 };
 
 /* A stack begins with its first frames behind it: programs have tens of thousands of coroutines, most of them shallow. */
 enum { STACK_BYTES = 1024, SLAB_BYTES = 1 << 16 };
@@ -86,17 +86,7 @@ int calls_grow(struct calls *calls)
     return 0;
 }
 
-/* Where the stack of a track is kept, if it ever had one: without a lock. acquire: pairs with the releases in make_place(). */
-static struct calls **find_place(struct lam_recorder *rec, uint32_t track)
-{
-    struct calls ***chunks = __atomic_load_n(&rec->tracks, __ATOMIC_ACQUIRE);
-    struct calls **chunk = chunks && track / TRACK_CHUNK < TRACK_CHUNKS
-                               ? __atomic_load_n(&chunks[track / TRACK_CHUNK], __ATOMIC_ACQUIRE)
-                               : NULL;
-    return chunk ? &chunk[track % TRACK_CHUNK] : NULL;
-}
-
-/* The same, made if need be; NULL: no memory. */
+/* As calls_place(), made if need be; NULL: no memory. */
 static struct calls **make_place(struct lam_recorder *rec, uint32_t track)
 {
     if (track / TRACK_CHUNK >= TRACK_CHUNKS)
@@ -131,7 +121,7 @@ struct calls *calls_of(struct lane *lane)
             lane->own_calls = new_calls(lane->rec, 0);
         return lane->calls = lane->own_calls;
     }
-    struct calls **place = find_place(lane->rec, lane->track);
+    struct calls **place = calls_place(lane->rec, lane->track);
     if (!place)
         place = make_place(lane->rec, lane->track);
     if (place && !*place)
@@ -819,7 +809,7 @@ void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now)
 
 void calls_end_track(struct lane *lane, uint32_t track)
 {
-    struct calls **place = track ? find_place(lane->rec, track) : NULL;
+    struct calls **place = track ? calls_place(lane->rec, track) : NULL;
     if (!place || !*place)
         return;
     struct calls *calls = *place;

@@ -13,7 +13,9 @@
 enum {
     CALLS_DEPTH_MAX = 1 << 20, /* deeper calls are counted as untold */
     FRAME_FOLDS = 64,          /* labels folded into one frame at a time; then the oldest is told */
-    PICK_COUNTERS = 1 << 16,   /* one in N: labels that are told apart */
+    TRACK_CHUNK = 4096,        /* tracks whose stacks are kept in one table */
+    TRACK_CHUNKS = 4096,
+    PICK_COUNTERS = 1 << 16, /* one in N: labels that are told apart */
     CHILDREN_TIMED = 1 << 12, /* one in N: direct calls of a recorded call that are timed each; then */
     CHILDREN_BLOCK = 8,       /* one of so many */
     FRAME_SCOPE = 16,         /* a frame's mode: an interval, no call */
@@ -69,6 +71,16 @@ struct calls {
     struct stream_tree_node *root_node;
     uint32_t ticks; /* calls until the budget is looked at */
 };
+
+/* Where the stack of a track is kept, if it ever had one: without a lock. acquire: pairs with the releases in make_place(). */
+static inline struct calls **calls_place(struct lam_recorder *rec, uint32_t track)
+{
+    struct calls ***chunks = __atomic_load_n(&rec->tracks, __ATOMIC_ACQUIRE);
+    struct calls **chunk = chunks && track / TRACK_CHUNK < TRACK_CHUNKS
+                               ? __atomic_load_n(&chunks[track / TRACK_CHUNK], __ATOMIC_ACQUIRE)
+                               : NULL;
+    return chunk ? &chunk[track % TRACK_CHUNK] : NULL;
+}
 
 /* ---- call_folds.c ---- */
 

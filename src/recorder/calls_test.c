@@ -6,11 +6,12 @@
 
 static char path[96];
 static struct decoded in;
-static uint64_t fake_ns;
+static uint64_t fake_ns, clock_reads;
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
     (void)clock;
+    clock_reads++;
     ts->tv_sec = (time_t)(fake_ns / 1000000000u);
     ts->tv_nsec = (long)(fake_ns % 1000000000u);
     return 0;
@@ -587,6 +588,60 @@ static void short_coroutines(void **state)
     end();
 }
 
+/* Between tracks on which nothing is open the clock is not read; what opens on one of them is on it, and stands still while another
+ * runs. */
+static void idle_switches(void **state)
+{
+    (void)state;
+    begin_with("calls=one_in:100");
+    struct lam_track one = lam_track_create(LAM_DEFAULT, label("one"));
+    struct lam_track two = lam_track_create(LAM_DEFAULT, label("two"));
+    enter("on the thread", 1);
+    leave("on the thread", 1);
+    uint64_t before = clock_reads;
+    for (int i = 0; i < 1000; i++) {
+        fake_ns += 10;
+        lam_track_switch(LAM_DEFAULT, i % 2 ? one : two);
+        fake_ns += 10;
+        lam_track_switch(LAM_DEFAULT, (struct lam_track){0});
+    }
+    assert_in_range(clock_reads - before, 1, 100);
+    lam_track_switch(LAM_DEFAULT, one);
+    enter("f", 7);
+    for (int i = 0; i < 10; i++) {
+        fake_ns += 5;
+        lam_track_switch(LAM_DEFAULT, two);
+        enter("g", 1000);
+        leave("g", 3);
+        lam_track_switch(LAM_DEFAULT, one);
+    }
+    leave("f", 1);
+    lam_track_switch(LAM_DEFAULT, two);
+    struct lam_handle kept =
+        lam_begin(LAM_DEFAULT, lam_kind_intern(LAM_DEFAULT, "Work"), label("kept"));
+    lam_track_switch(LAM_DEFAULT, one);
+    fake_ns += 500;
+    enter("h", 0);
+    leave("h", 20);
+    lam_track_switch(LAM_DEFAULT, two);
+    assert_int_equal(lam_end(LAM_DEFAULT, kept), LAM_OK);
+    finish();
+    const struct decoded_event *f = decoded_find(&in, "f", 0), *g = decoded_find(&in, "g", 9);
+    const struct decoded_event *h = decoded_find(&in, "h", 0);
+    assert_int_equal(decoded_find(&in, "on the thread", 0)->track, 0);
+    assert_int_equal(f->track, one.id);
+    assert_int_equal(g->track, two.id);
+    assert_int_equal(h->track, one.id);
+    assert_int_equal(decoded_find(&in, "kept", 0)->track, two.id);
+    assert_int_equal(stream_slot_code(&f->more[1]), STREAM_SLOT_ACTIVE);
+    assert_int_equal(f->more[1].rest, 10 * 5 + 1);
+    assert_int_equal(f->end - f->start, 10 * (5 + 1000 + 3) + 1);
+    assert_int_equal(h->more[1].rest, 20);
+    for (size_t i = 1; i < in.count; i++)
+        assert_true(in.events[i].start >= in.events[i - 1].start);
+    end();
+}
+
 /* As one_in_n(), by callees: what is skipped costs the host a decrement, and the sums are as near. */
 static void one_in_n_by_callees(void **state)
 {
@@ -867,6 +922,7 @@ int main(void)
         cmocka_unit_test(switches_of_thinned_calls),
         cmocka_unit_test(folded_calls_of_a_long_run),
         cmocka_unit_test(short_coroutines),
+        cmocka_unit_test(idle_switches),
         cmocka_unit_test(one_in_n_by_callees),
         cmocka_unit_test(one_in_n_of_a_long_loop),
         cmocka_unit_test(callees_under_other_policies),

@@ -266,7 +266,9 @@ static int is_switch_untold(const struct lane *lane)
 
 static int tell_switch(struct lane *lane)
 {
-    uint64_t at = lane->switched_at > lane->base ? lane->switched_at : lane->base;
+    uint64_t at = lane->switched_at == LANE_TIME_OF_EVENT ? lane_now(lane) : lane->switched_at;
+    if (at < lane->base)
+        at = lane->base;
     lane->limit = lane->page + lane->size;
     if (lane->limit - lane->next < 2 * sizeof(struct stream_slot)) {
         if (next_page(lane, 2 * sizeof(struct stream_slot), at) < 0)

@@ -79,6 +79,7 @@ struct lane {
     uint64_t retry_ticks; /* no space: not tried again before */
     uint64_t told_ticks;  /* last TIME record of this lane */
     uint64_t switch_told; /* when a switch of tracks was told last, in the lane's clock */
+    uint32_t idle_switches;
     uint64_t switched_at; /* when one was made that is not told yet */
     struct stream_cursor records;
     struct calls *calls; /* of the track that runs, or the thread's own */

@@ -85,7 +85,9 @@ static inline struct slot_place slot_reserve(struct lane *lane, uint32_t size, u
     }
 }
 
-/* The lane goes over to a track; the next event tells. */
+/* The lane goes over to a track; the next event tells. now: LANE_TIME_OF_EVENT: at that event's time, before which nothing was on
+ * that track or the one before. */
+#define LANE_TIME_OF_EVENT UINT64_MAX
 static inline void lane_set_track(struct lane *lane, uint32_t track, uint64_t now)
 {
     LANE_STORE(lane->switched_at, now);

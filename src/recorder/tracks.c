@@ -1,5 +1,9 @@
 /* tracks.c: lines of execution that the program schedules itself. */
+#include "recorder/calls.h"
 #include "recorder/slots.h"
+
+/* Of switches between tracks on which nothing is open, one of so many reads the clock and is told as others are. */
+enum { IDLE_SWITCHES = 64 };
 
 struct lam_track lam_track_create(struct lam_recorder *rec, struct lam_label name)
 {
@@ -35,6 +39,27 @@ static int is_made(struct lane *lane, struct lam_track track)
     return 0;
 }
 
+static inline int is_idle(const struct calls *calls)
+{
+    return !calls || !(calls->depth || calls->frames->folds || calls->root_node);
+}
+
+/* From a track on which nothing is open to another such: nobody's time is to be measured, and the clock need not be read.
+ * Returns 0 where it is. */
+static inline int switch_idle(struct lane *lane, uint32_t track)
+{
+    struct calls **place = track ? calls_place(lane->rec, track) : &lane->own_calls;
+    struct calls *left = lane->calls || lane->track ? lane->calls : lane->own_calls;
+    struct calls *next = place ? *place : NULL;
+    if (!is_idle(left) || !is_idle(next) || !lane->page || ++lane->idle_switches % IDLE_SWITCHES == 0)
+        return 0;
+    lane_set_track(lane, track, LANE_TIME_OF_EVENT);
+    lane->calls = next;
+    if (next)
+        next->left_at = 0;
+    return 1;
+}
+
 int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
 {
     if (lam_is_off(rec))
@@ -47,6 +72,8 @@ int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
     if (!is_made(lane, track))
         return LAM_E_INVAL;
     if (calls_are_folded(lane->rec)) {
+        if (switch_idle(lane, track.id))
+            return LAM_OK;
         uint64_t now = lane_now(lane);
         if (is_left_out(lane, now)) {
             lane_set_track(lane, track.id, now);
