@@ -1,7 +1,8 @@
-/* Any bytes as events, walked in both orders and into sums, by one and by many; all must agree. */
+/* Any bytes as events, walked in both orders, into sums and to branches, by one and by many; all must agree. */
 #include <stddef.h>
 
 #include "input/interval_chains_test.h"
+#include "input/profdata_heard_test.h"
 #include "input/profdata_tally_test.h"
 #include "profdata_fuzz.h"
 
@@ -88,7 +89,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         __builtin_trap();
     static struct pool *pool;
     static const uint64_t sizes[] = {1, 3};
-    if ((!pool && pool_open(&pool, 2, NULL) < 0) || tally_check(&file, pool, sizes, 2) < 0)
+    if ((!pool && pool_open(&pool, 2, NULL) < 0) || tally_check(&file, pool, sizes, 2) < 0 ||
+        heard_check(&file, pool, sizes, 2, NULL) < 0)
         __builtin_trap();
     profdata_close(&file);
     strbuf_free(&bytes);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`lamella export`: each format read back by readers of another hand, on cases that broke other tools and on a recording."""
 
+import collections
 import gzip
 import json
 import os
@@ -210,6 +211,47 @@ def test_self_profile_in_every_format():
     equal(folded, {"rustc;outer;inner": inner, "rustc;outer": 300 * 900 - inner, "rustc;worker": 300 * 250}, "folded")
     pprof = {";".join(["rustc", *names]): value for names, _, value, _ in load("pprof", "demo.mm_profdata")}
     equal(pprof, folded, "pprof")
+
+
+def large(path, events=12000):
+    """Of several parts: intervals as long as all of it, deep ones, equal ones, counts at its end."""
+    data = Profdata()
+    for i in range(events):
+        at = 1000 * i
+        data.interval(b"inner\x1ekey \"%d\"" % (i % 7), 1, at + 100, at + 100 + (i % 9) * 50)
+        data.interval(b"same", 1, at, at + 900)
+        data.interval(b"outer", 1, at, at + 900)
+        data.interval(b"worker", 2 + i % 3, at, at + 250, b"Work")
+        if i % 1000 == 999:
+            data.interval(b"thousand", 1, at - 999000, at + 950)
+        if i % 100 == 0:
+            data.integer(b"size", 1, i, b"ArtifactSize")
+    data.interval(b"whole", 1, 0, 1000 * events)
+    for i in range(3000):
+        data.integer(b"inner" if i % 3 else b"outer", 1, i)
+    data.save(path)
+    return path
+
+
+def test_parts_are_put_together():
+    large("large.mm_profdata")
+    outputs = []
+    for threads in "1", "2", "5":
+        os.environ["LAMELLA_THREADS"] = threads
+        outputs.append(export("--to", "chrome", "large.mm_profdata").stdout)
+    del os.environ["LAMELLA_THREADS"]
+    check(outputs[0] == outputs[1] == outputs[2], "any number of threads writes the same bytes")
+    chrome = read_chrome(outputs[0])
+    equal(len(chrome["intervals"]), 4 * 12000 + 12 + 1, "intervals")
+    equal({args["arg0"] for _, _, name, _, _, args in chrome["intervals"] if name == "inner"}, {f'key "{i}"' for i in range(7)}, "arguments")
+    order = [(start, end, name) for _, _, name, start, end, _ in chrome["intervals"] if name in ("same", "outer")]
+    check(all(order[i][2] == "outer" and order[i + 1] == (*order[i][:2], "same") for i in range(0, len(order), 2)), "the outer one comes first")
+    sums = collections.defaultdict(int)
+    for *_, name, at, value in chrome["counters"]:
+        sums[name, at if name != "size" else 0] += value
+    wanted = {("inner", 12000000): sum(i for i in range(3000) if i % 3), ("outer", 12000000): sum(range(0, 3000, 3)), ("size", 0): sum(range(0, 12000, 100))}
+    equal({key: value for key, value in sums.items()}, wanted, "counts at one time are added up")
+    check(len(chrome["counters"]) < 200, "and few")
 
 
 def test_twice_the_same_bytes():

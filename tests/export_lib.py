@@ -44,6 +44,9 @@ class Profdata:
     def instant(self, label, thread, at, kind=b"Point"):
         self.interval(label, thread, at, INSTANT_END, kind)
 
+    def integer(self, label, thread, value, kind=b"QueryCacheHitCount"):
+        self.interval(label, thread, value, INSTANT_END - 1, kind)
+
     def save(self, path):
         with open(path, "wb") as file:
             file.write(b"MMPD" + struct.pack("<I", 9))

@@ -475,8 +475,8 @@ static void tee(void **state)
     (void)state;
     int first = 0, second = 0;
     struct profile_sink_ops none = {0}, ops = {.instant = count_calls};
-    struct profile_sink a = {&first, &ops, {0}}, b = {&second, &ops, {.args = true}},
-                        c = {NULL, &none, {0}};
+    struct profile_sink a = {.ctx = &first, .ops = &ops}, c = {.ops = &none},
+                        b = {.ctx = &second, .ops = &ops, .wants = {.args = true}};
     struct sink_tee tee_ab, tee_cb;
     struct profile_sink ab = sink_tee(&tee_ab, &a, &b), cb = sink_tee(&tee_cb, &c, &b);
     struct profile_instant instant = {0};

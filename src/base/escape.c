@@ -12,15 +12,28 @@ static void add_hex_byte(struct strbuf *buf, const char *before, unsigned char b
     strbuf_add_char(buf, hex_digits[byte & 15]);
 }
 
-/* Whether any of eight bytes is below 0x20, from 0x7f on, a quote or a backslash. A byte of x is zero exactly where
- * (x - 1) & ~x carries into its top bit, up to the first zero byte, which is all that counts here. */
-static bool has_special_json_byte(uint64_t word)
+typedef unsigned char sixteen __attribute__((vector_size(16)));
+
+static bool is_special_json_byte(unsigned char c)
 {
-    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;
-    uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\', del = word ^ ones * 0x7f;
-    uint64_t found = word | ((word - ones * 0x20) & ~word) | ((quote - ones) & ~quote) |
-                     ((backslash - ones) & ~backslash) | ((del - ones) & ~del);
-    return (found & tops) != 0;
+    return c < 0x20 || c == '"' || c == '\\' || c >= 0x7f;
+}
+
+/* The first of sixteen bytes that is_special_json_byte(); 16: none is. */
+static inline unsigned special_json_byte(const char *text)
+{
+    sixteen bytes;
+    uint64_t found[2];
+    memcpy(&bytes, text, sizeof bytes);
+    sixteen is_special = (sixteen)((bytes - 0x20 >= 0x7f - 0x20) | (bytes == '"') | (bytes == '\\'));
+    memcpy(found, &is_special, sizeof found);
+    if (!(found[0] | found[1]))
+        return 16;
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    found[0] = __builtin_bswap64(found[0]);
+    found[1] = __builtin_bswap64(found[1]);
+#endif
+    return (unsigned)(found[0] ? __builtin_ctzll(found[0]) : 64 + __builtin_ctzll(found[1])) / 8;
 }
 
 /* How many leading bytes go into a JSON string as they are. Bytes from 0x80 on are looked at one by
@@ -28,19 +41,41 @@ static bool has_special_json_byte(uint64_t word)
 static size_t plain_json_length(const char *text, size_t length)
 {
     size_t at = 0;
-    uint64_t word;
-    for (; length - at >= sizeof word; at += sizeof word) {
-        memcpy(&word, text + at, sizeof word);
-        if (has_special_json_byte(word))
-            break;
+    for (; length - at >= 16; at += 16) {
+        unsigned special = special_json_byte(text + at);
+        if (special < 16)
+            return at + special;
     }
-    while (at < length) {
-        unsigned char c = (unsigned char)text[at];
-        if (c < 0x20 || c == '"' || c == '\\' || c >= 0x7f)
-            break;
+    while (at < length && !is_special_json_byte((unsigned char)text[at]))
         at++;
-    }
     return at;
+}
+
+bool strbuf_escape_plain(char *to, const char *text, size_t length, size_t *escaped)
+{
+    const char *begin = to;
+    char last[16] = {0}; /* what is behind the text must not be read */
+    while (length) {
+        size_t size = length < sizeof last ? length : sizeof last;
+        if (size < sizeof last)
+            text = memmove(last, text, size); /* perhaps of it */
+        unsigned plain = special_json_byte(text);
+        memcpy(to, text, sizeof last);
+        plain = plain < size ? plain : (unsigned)size;
+        to += plain;
+        text += plain;
+        length -= plain;
+        if (plain == size)
+            continue;
+        if (*text != '"')
+            return false;
+        *to++ = '\\';
+        *to++ = '"';
+        text++;
+        length--;
+    }
+    *escaped = (size_t)(to - begin);
+    return true;
 }
 
 /* A byte that is special in JSON other than the backslash, or DEL. */

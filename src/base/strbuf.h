@@ -38,6 +38,10 @@ void strbuf_advance(struct strbuf *buf, size_t length);
  * an invalid byte). */
 void strbuf_add_json_escaped(struct strbuf *buf, const char *text, size_t length);
 
+/* The same into memory, fast, of a text without anything but quotes to escape: false for another, of which nothing that was written
+ * counts. There is room for twice the text and 16 bytes; *escaped is what it takes. */
+bool strbuf_escape_plain(char *to, const char *text, size_t length, size_t *escaped);
+
 /* For a terminal or a log: control bytes (C0, DEL, C1), invalid UTF-8 and characters that change
  * direction or hide (U+200E/F, U+202A–E, U+2066–9, U+2028/9, U+FEFF) are written \n \t \r \e or
  * \xNN, \u{NNNN}; all else as it is. */

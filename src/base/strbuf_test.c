@@ -239,7 +239,7 @@ static void doubles(void **state)
     }
 }
 
-/* The scan for special bytes takes eight at a time: each byte is seen wherever it stands. */
+/* The scan for special bytes takes sixteen at a time: each byte is seen wherever it stands. */
 static void json_escapes_at_every_place(void **state)
 {
     (void)state;
@@ -257,6 +257,14 @@ static void json_escapes_at_every_place(void **state)
             strbuf_add_fill(&wanted, 'a', sizeof text - 1 - at);
             strbuf_add_json_escaped(&got, text, sizeof text);
             assert_string_equal(strbuf_text(&got), strbuf_text(&wanted));
+            char fast[2 * sizeof text + 16];
+            size_t size;
+            bool is_plain = strbuf_escape_plain(fast, text, sizeof text, &size);
+            assert_int_equal(is_plain, alone.length == 1 || c == '"');
+            if (is_plain) {
+                assert_int_equal(size, wanted.length);
+                assert_memory_equal(fast, wanted.data, size);
+            }
             strbuf_free(&wanted);
             strbuf_free(&got);
         }

@@ -508,26 +508,32 @@ int profdata_backward_until(struct profdata_backward *back, uint32_t lane_index,
     return finish_before(back, lane_index, end, true);
 }
 
-int profdata_backward_enter(struct profdata_backward *back, uint32_t lane_index, uint32_t node)
+static int enter(struct profdata_backward *back, uint32_t lane_index, struct profdata_open item)
 {
     struct profdata_lane *lane = &back->lanes[lane_index];
-    const struct profdata_node *entered = &back->skeleton->nodes.items[node - 1];
-    uint32_t label;
-    int rc = label_of(back, entered->kind, entered->id, &label);
-    if (rc < 0)
-        return rc;
-    struct profdata_open item = {.start = entered->start,
-                                 .end = entered->end,
-                                 .id = entered->id,
-                                 .was_open = back->open.items[label],
-                                 .label = label,
-                                 .parent = lane->stack.count ? (uint32_t)lane->stack.count - 1
-                                                             : NO_PARENT,
-                                 .node = node};
-    rc = array_push(&lane->stack, item);
+    item.was_open = back->open.items[item.label];
+    item.parent = lane->stack.count ? (uint32_t)lane->stack.count - 1 : NO_PARENT;
+    int rc = array_push(&lane->stack, item);
     if (rc >= 0)
-        back->open.items[label] = (uint64_t)lane_index << 32 | (lane->stack.count - 1);
+        back->open.items[item.label] = (uint64_t)lane_index << 32 | (lane->stack.count - 1);
     return rc;
+}
+
+int profdata_backward_enter(struct profdata_backward *back, uint32_t lane_index, uint32_t node)
+{
+    const struct profdata_node *entered = &back->skeleton->nodes.items[node - 1];
+    struct profdata_open item = {
+        .start = entered->start, .end = entered->end, .id = entered->id, .node = node};
+    int rc = label_of(back, entered->kind, entered->id, &item.label);
+    return rc < 0 ? rc : enter(back, lane_index, item);
+}
+
+int profdata_backward_resume(struct profdata_backward *back, uint32_t lane_index, uint64_t start,
+                             uint64_t end, uint64_t id, uint32_t label)
+{
+    struct profdata_open item = {.start = start, .end = end, .id = id, .label = label};
+    int rc = know_label(back, label);
+    return rc < 0 ? rc : enter(back, lane_index, item);
 }
 
 void profdata_backward_leave(struct profdata_backward *back, uint32_t lane_index)
@@ -567,15 +573,21 @@ void profdata_backward_close(struct profdata_backward *back)
     array_free(&back->open);
 }
 
-static int walk_whole(struct profdata_backward *back, const struct profdata_order *order)
+int profdata_backward_finish(struct profdata_backward *back)
 {
     size_t count = back->walk->threads->items.count;
-    int rc =
-        order->events ? walk_sorted(back, order) : profdata_backward_range(back, 0, order->count);
+    int rc = LAM_OK;
     for (size_t i = 0; rc >= 0 && i < count; i++)
         while (rc >= 0 && back->lanes[i].stack.count)
             rc = finish_top(back, (uint32_t)i, back->sums != NULL);
     return rc;
+}
+
+static int walk_whole(struct profdata_backward *back, const struct profdata_order *order)
+{
+    int rc =
+        order->events ? walk_sorted(back, order) : profdata_backward_range(back, 0, order->count);
+    return rc < 0 ? rc : profdata_backward_finish(back);
 }
 
 int profdata_walk_backward(struct profdata_walk *walk, const struct profdata_order *order)

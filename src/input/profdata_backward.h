@@ -54,6 +54,13 @@ int profdata_backward_range(struct profdata_backward *back, uint64_t first, uint
 /* An interval that a later chunk told of is under way: inside the one before. */
 int profdata_backward_enter(struct profdata_backward *back, uint32_t lane_index, uint32_t node);
 
+/* The same of one that another walk had under way: its children so far are not known. */
+int profdata_backward_resume(struct profdata_backward *back, uint32_t lane_index, uint64_t start,
+                             uint64_t end, uint64_t id, uint32_t label);
+
+/* Ends all that is under way. */
+int profdata_backward_finish(struct profdata_backward *back);
+
 /* Ends all of a thread's that began at `end` or later: nothing that is still to come lies in it. */
 int profdata_backward_until(struct profdata_backward *back, uint32_t lane_index, uint64_t end);
 

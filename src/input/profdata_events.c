@@ -8,9 +8,11 @@ enum {
     CHUNK_EVENTS_MAX = 1 << 18, /* that one thread looks at in one go: 8 MiB */
     CHUNK_EVENTS_MIN = 1 << 13,
     CHUNKS_A_THREAD = 8,
-    EDGES_MAX = 1 << 14,  /* of a chunk: beyond, intervals lie in one another by thousands */
-    NODES_MAX = 1 << 18,  /* of all chunks */
-    PLACES_MAX = 1 << 20, /* chunks × threads */
+    EDGES_MAX = 1 << 14,     /* of a chunk: beyond, intervals lie in one another by thousands */
+    EDGES_MIN = 1 << 6,      /* that each chunk may have, */
+    EDGES_ALL_MAX = 1 << 19, /* although there are many */
+    NODES_MAX = 1 << 18,     /* of all chunks */
+    PLACES_MAX = 1 << 20,    /* chunks × threads */
 };
 
 uint64_t profdata_event_count(const struct profdata_file *file)
@@ -65,7 +67,7 @@ struct look {
     uint64_t events, chunk_events;
     struct chunk *chunks;
     size_t count;
-    bool wants_edges;
+    size_t edges_max; /* of a chunk; 0: none are wanted */
 };
 
 /* *out is NULL for one beyond `max`. */
@@ -86,8 +88,11 @@ static int thread_of(struct profdata_threads *threads, uint32_t tid, size_t max,
     threads->last_tid = tid;
     threads->last_index = (uint32_t)*index;
     if (added) {
-        struct profdata_thread fresh = {
-            .tid = tid, .is_ordered = true, .start = UINT64_MAX, .interval_start = UINT64_MAX};
+        struct profdata_thread fresh = {.tid = tid,
+                                        .is_ordered = true,
+                                        .start = UINT64_MAX,
+                                        .interval_start = UINT64_MAX,
+                                        .first_time = UINT64_MAX};
         int rc = array_push(&threads->items, fresh);
         if (rc < 0)
             return rc;
@@ -111,6 +116,7 @@ static inline void look_at(struct profdata_thread *thread, struct profdata_event
             return;
         }
         thread->instants++;
+        thread->first_time = thread->first_time == UINT64_MAX ? event->start : thread->first_time;
         thread->start = event->start < thread->start ? event->start : thread->start;
         thread->end = event->start > thread->end ? event->start : thread->end;
         return;
@@ -119,6 +125,7 @@ static inline void look_at(struct profdata_thread *thread, struct profdata_event
     if (thread->intervals++ == 0) {
         thread->first_start = event->start;
         thread->first_end = event->end;
+        thread->first_time = thread->first_time == UINT64_MAX ? event->end : thread->first_time;
     } else if (!may_follow(thread->last_start, thread->last_end, event->start, event->end)) {
         thread->is_ordered = false;
     }
@@ -129,9 +136,9 @@ static inline void look_at(struct profdata_thread *thread, struct profdata_event
     thread->interval_end = event->end > thread->interval_end ? event->end : thread->interval_end;
 }
 
-static int add_edge(struct chunk *chunk, const struct profdata_event *event)
+static int add_edge(struct chunk *chunk, const struct profdata_event *event, size_t max)
 {
-    chunk->is_deep = chunk->is_deep || chunk->edges.count == EDGES_MAX;
+    chunk->is_deep = chunk->is_deep || chunk->edges.count == max;
     if (chunk->is_deep || event->start == event->end)
         return LAM_OK;
     struct profdata_edge edge = {chunk->threads.last_index, event->start, event->end, event->kind,
@@ -141,7 +148,7 @@ static int add_edge(struct chunk *chunk, const struct profdata_event *event)
 
 static inline __attribute__((always_inline)) int look_run(struct chunk *chunk, const uint8_t *bytes,
                                                           uint64_t count, bool is_wide,
-                                                          bool wants_edges)
+                                                          size_t edges_max)
 {
     struct profdata_thread *thread = NULL;
     int rc = LAM_OK;
@@ -159,7 +166,7 @@ static inline __attribute__((always_inline)) int look_run(struct chunk *chunk, c
         look_at(thread, &event);
         if (event.start <= thread->interval_start && event.end < PROFDATA_INTEGER) {
             thread->interval_start = event.start;
-            rc = wants_edges ? add_edge(chunk, &event) : LAM_OK;
+            rc = edges_max ? add_edge(chunk, &event, edges_max) : LAM_OK;
         }
     }
     return rc;
@@ -172,7 +179,7 @@ static int look_chunk(void *ctx, size_t item, unsigned worker)
     struct chunk *chunk = &look->chunks[item];
     uint64_t at = (uint64_t)item * look->chunk_events;
     uint64_t end = look->events - at < look->chunk_events ? look->events : at + look->chunk_events;
-    bool is_wide = look->file->is_wide, wants_edges = look->wants_edges;
+    bool is_wide = look->file->is_wide;
     int rc = LAM_OK;
     while (rc >= 0 && at < end) {
         struct profdata_run run;
@@ -180,8 +187,8 @@ static int look_chunk(void *ctx, size_t item, unsigned worker)
         uint64_t skip = at - run.first, count = run.count - skip;
         count = count < end - at ? count : end - at;
         const uint8_t *bytes = run.bytes + skip * look->file->event_bytes;
-        rc = is_wide ? look_run(chunk, bytes, count, true, wants_edges)
-                     : look_run(chunk, bytes, count, false, wants_edges);
+        rc = is_wide ? look_run(chunk, bytes, count, true, look->edges_max)
+                     : look_run(chunk, bytes, count, false, look->edges_max);
         at += count;
     }
     return rc;
@@ -258,6 +265,12 @@ static uint64_t events_of_chunk(uint64_t events, unsigned threads)
     return threads < 2 || size > CHUNK_EVENTS_MAX ? CHUNK_EVENTS_MAX : size;
 }
 
+static size_t edges_of_chunk(size_t chunks)
+{
+    size_t share = EDGES_ALL_MAX / chunks;
+    return share < EDGES_MIN ? EDGES_MIN : share > EDGES_MAX ? EDGES_MAX : share;
+}
+
 /* The last end of each thread, up to each chunk's own. */
 static void fill_ends(struct profdata_skeleton *skeleton, const struct look *look,
                       struct profdata_threads *threads)
@@ -272,6 +285,26 @@ static void fill_ends(struct profdata_skeleton *skeleton, const struct look *loo
             uint32_t index = profdata_thread_index(threads, found->tid);
             if (index != PROFDATA_NO_THREAD && found->intervals)
                 ends[index] = found->last_end;
+        }
+    }
+}
+
+/* The time of the event that follows, of each thread. */
+static void fill_afters(struct profdata_skeleton *skeleton, const struct look *look,
+                        struct profdata_threads *threads)
+{
+    size_t count = skeleton->threads;
+    uint64_t *afters = skeleton->afters + look->count * count;
+    for (size_t i = 0; i < count; i++)
+        *--afters = UINT64_MAX;
+    for (size_t i = look->count; i-- > 1;) {
+        memcpy(afters - count, afters, count * sizeof *afters);
+        afters -= count;
+        array_each(&look->chunks[i].threads.items, found)
+        {
+            uint32_t index = profdata_thread_index(threads, found->tid);
+            if (index != PROFDATA_NO_THREAD && found->first_time != UINT64_MAX)
+                afters[index] = found->first_time;
         }
     }
 }
@@ -325,10 +358,12 @@ static int make_skeleton(struct profdata_skeleton *skeleton, const struct look *
     skeleton->chunk_events = look->chunk_events;
     skeleton->threads = count;
     skeleton->ends = mem_zalloc(places, sizeof *skeleton->ends);
+    skeleton->afters = mem_zalloc(places, sizeof *skeleton->afters);
     skeleton->tops = mem_zalloc(places, sizeof *skeleton->tops);
-    if (!skeleton->ends || !skeleton->tops)
+    if (!skeleton->ends || !skeleton->afters || !skeleton->tops)
         return LAM_E_NOMEM;
     fill_ends(skeleton, look, threads);
+    fill_afters(skeleton, look, threads);
     for (size_t i = look->count; i-- > 1;) {
         int rc = cross_chunk(skeleton, look, threads, i);
         if (rc < 0 || skeleton->nodes.count > NODES_MAX)
@@ -342,6 +377,7 @@ void profdata_skeleton_free(struct profdata_skeleton *skeleton)
 {
     array_free(&skeleton->nodes);
     mem_free(skeleton->ends);
+    mem_free(skeleton->afters);
     mem_free(skeleton->tops);
     *skeleton = (struct profdata_skeleton){.chunks = 0};
 }
@@ -350,7 +386,7 @@ int profdata_look(const struct profdata_file *file, struct pool *pool,
                   struct profdata_threads *threads, struct profdata_skeleton *skeleton)
 {
     struct look look = {.file = file, .events = profdata_event_count(file)};
-    look.wants_edges = skeleton && pool_threads(pool) > 1;
+    bool wants_edges = skeleton && (pool_threads(pool) > 1 || skeleton->chunk_events);
     look.chunk_events = skeleton && skeleton->chunk_events
                             ? skeleton->chunk_events
                             : events_of_chunk(look.events, pool_threads(pool));
@@ -358,11 +394,12 @@ int profdata_look(const struct profdata_file *file, struct pool *pool,
     *threads = (struct profdata_threads){.last_index = 0};
     if (look.count == 0)
         return LAM_OK;
+    look.edges_max = wants_edges ? edges_of_chunk(look.count) : 0;
     look.chunks = mem_zalloc(look.count, sizeof *look.chunks);
     int rc = look.chunks ? pool_run(pool, look.count, look_chunk, &look) : LAM_E_NOMEM;
     if (rc >= 0)
         rc = join(threads, &look);
-    if (rc >= 0 && look.wants_edges)
+    if (rc >= 0 && wants_edges)
         rc = make_skeleton(skeleton, &look, threads);
     for (size_t i = 0; look.chunks && i < look.count; i++) {
         profdata_threads_free(&look.chunks[i].threads);

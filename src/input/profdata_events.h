@@ -73,6 +73,7 @@ struct profdata_thread {
     uint64_t start, end; /* of intervals and instants */
     uint64_t interval_start, interval_end;
     uint64_t intervals, instants, integers, backward;
+    uint64_t first_time; /* the end of its first interval, or an instant before that; UINT64_MAX: there is none */
     uint64_t first_start, first_end, last_start,
         last_end; /* of its intervals, mended, in the order of the file */
 };
@@ -116,12 +117,13 @@ struct profdata_skeleton {
     size_t chunks, threads;
     LAM_ARRAY(struct profdata_node) nodes;
     /* By chunk × threads + thread index: */
+    uint64_t *afters; /* first_time behind this chunk; UINT64_MAX */
     uint64_t *ends; /* of the last interval of the thread in this chunk or before it; 0: there is none */
     uint32_t *tops; /* the innermost node under way then, + 1; 0: none */
 };
 
-/* Looks at all events, with the pool's threads (NULL: alone). With more than one of them the skeleton is made as well, unless it is
- * NULL; it has no chunks where it would grow out of proportion. LAM_OK or LAM_E_NOMEM. */
+/* Looks at all events, with the pool's threads (NULL: alone). With more than one of them, or where chunk_events is set, the skeleton is
+ * made as well, unless it is NULL; it has no chunks where it would grow out of proportion. LAM_OK or LAM_E_NOMEM. */
 int profdata_look(const struct profdata_file *file, struct pool *pool,
                   struct profdata_threads *threads, struct profdata_skeleton *skeleton);
 void profdata_threads_free(struct profdata_threads *threads);

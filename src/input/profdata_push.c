@@ -6,6 +6,12 @@
 #include "input/profdata_sums.h"
 #include "reader/stream_file.h" /* enum stream_damage */
 
+static bool has_branches(const struct profile_sink *sink)
+{
+    return sink->branches && sink->wants.order == PROFILE_ORDER_ANY && !sink->wants.sums &&
+           !sink->wants.paths;
+}
+
 int profdata_push_look(struct profdata_walk *walk)
 {
     struct profdata_file *file = walk->file;
@@ -14,8 +20,10 @@ int profdata_push_look(struct profdata_walk *walk)
         profdata_fault(file, LAM_E_TRUNCATED, profdata_offset_of(file, PROFDATA_EVENTS, size - 1),
                        "the event data ends inside an event; events read before it: %llu",
                        (unsigned long long)profdata_event_count(file));
+    bool is_in_parts = has_branches(walk->sink);
+    walk->skeleton.chunk_events = is_in_parts ? PROFDATA_PART_EVENTS : 0;
     int rc = profdata_look(file, walk->pool, walk->threads,
-                           walk->sink->wants.sums ? &walk->skeleton : NULL);
+                           walk->sink->wants.sums || is_in_parts ? &walk->skeleton : NULL);
     if (walk->threads->left_out)
         profdata_fault(file, LAM_E_TOOBIG, file->size,
                        "more than %d threads; events of others left out: %llu",
@@ -132,6 +140,8 @@ static int walk_events(struct profdata_walk *walk, const struct profdata_order *
 {
     if (walk->sink->wants.sums)
         return push_sums(walk, order);
+    if (has_branches(walk->sink) && !order->events && walk->skeleton.chunks > 1)
+        return profdata_walk_parts(walk, &walk->skeleton, walk->pool);
     return walk->sink->wants.order == PROFILE_ORDER_START ? profdata_walk_forward(walk, order)
                                                           : profdata_walk_backward(walk, order);
 }

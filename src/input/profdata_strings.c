@@ -136,7 +136,7 @@ static int add_address(struct profdata_strings *strings, struct index_entry entr
     return map_put(&strings->addresses, entry.id, entry.address);
 }
 
-static int load_addresses(struct profdata_strings *strings)
+int profdata_strings_load(struct profdata_strings *strings)
 {
     if (strings->has_addresses)
         return LAM_OK;
@@ -149,6 +149,21 @@ static int load_addresses(struct profdata_strings *strings)
     return each_entry(strings, add_address, NULL);
 }
 
+void profdata_strings_share(struct profdata_strings *shared, const struct profdata_strings *strings,
+                            struct profdata_file *file)
+{
+    *shared = *strings;
+    shared->file = file;
+    shared->plain = (struct map){0};
+    shared->scratch = (struct strbuf){0};
+}
+
+void profdata_strings_unshare(struct profdata_strings *shared)
+{
+    map_free(&shared->plain);
+    strbuf_free(&shared->scratch);
+}
+
 static int address_of(struct profdata_strings *strings, uint64_t id, uint64_t *address)
 {
     *address = PROFDATA_NO_ADDRESS;
@@ -156,7 +171,7 @@ static int address_of(struct profdata_strings *strings, uint64_t id, uint64_t *a
         *address = id - PROFDATA_FIRST_ADDRESS_ID;
         return LAM_OK;
     }
-    int rc = load_addresses(strings);
+    int rc = profdata_strings_load(strings);
     if (rc >= 0 && id < strings->virtual_count)
         *address = strings->virtual_addresses[id];
     else if (rc >= 0)

@@ -85,6 +85,15 @@ static inline void profdata_strings_prefetch(const struct profdata_strings *stri
 /* Adds the whole text of an id to out. LAM_OK or LAM_E_NOMEM; what cannot be read is left out of it and counted. */
 int profdata_strings_text(struct profdata_strings *strings, uint64_t id, struct strbuf *out);
 
+/* For another thread, which puts texts together on its own: of `strings`, which outlive it and are only read meanwhile, but for their
+ * names. What is wrong is counted in `file`. profdata_strings_load() first, of the shared ones. */
+void profdata_strings_share(struct profdata_strings *shared, const struct profdata_strings *strings,
+                            struct profdata_file *file);
+void profdata_strings_unshare(struct profdata_strings *shared);
+
+/* Finds where all virtual ids are. LAM_OK or LAM_E_NOMEM. */
+int profdata_strings_load(struct profdata_strings *strings);
+
 /* Adds the text at an address. */
 int profdata_strings_text_at(struct profdata_strings *strings, uint64_t address, struct strbuf *out);
 

@@ -99,6 +99,7 @@ int profdata_walk_make_instant(struct profdata_walk *walk, const struct profdata
         .thread = walk->first_thread + thread,
         .at_ns = profdata_walk_time(walk, at),
         .has_value = has_value,
+        .is_undated = has_value,
         .value = has_value ? event->start : 0,
         .args_id = profdata_walk_args_id(walk, event->id),
     };

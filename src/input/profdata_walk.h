@@ -20,7 +20,7 @@ struct profdata_walk {
     uint32_t process, first_thread; /* ids of the push: thread i of `threads` is first_thread + i */
     int64_t zero_ns;                /* of the file's own times, in the session's */
     struct nest_totals totals;
-    struct profdata_skeleton skeleton; /* for profdata_push_events(), of a sink that wants sums */
+    struct profdata_skeleton skeleton; /* for profdata_push_events(), of a sink that wants sums or has branches */
     struct pool *pool;                 /* NULL: one thread */
 
     /* Inside: the arguments of one event. */
@@ -52,6 +52,11 @@ int profdata_walk_sums(struct profdata_walk *walk, const struct profdata_order *
 struct profdata_names;
 int profdata_walk_chunks(struct profdata_walk *walk, struct profdata_skeleton *skeleton,
                          struct pool *pool, struct profdata_sums *sums);
+
+/* To branches of the sink, for a file that needs no sorting and has a skeleton. */
+enum { PROFDATA_PART_EVENTS = 1 << 13 };
+int profdata_walk_parts(struct profdata_walk *walk, struct profdata_skeleton *skeleton,
+                        struct pool *pool);
 
 /* PROFILE_ORDER_START. */
 int profdata_walk_forward(struct profdata_walk *walk, const struct profdata_order *order);

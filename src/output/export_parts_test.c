@@ -40,6 +40,15 @@ static void numbers(void **state)
         assert_string_equal(text, rows[i].ms);
     }
     char wanted[32];
+    for (int64_t ns = 0; ns < 3000000; ns += ns < 3000 ? 1 : 997) {
+        int size = snprintf(wanted, sizeof wanted, "%d.%03d", (int)(ns / 1000), (int)(ns % 1000));
+        while (wanted[size - 1] == '0')
+            wanted[--size] = '\0';
+        if (wanted[size - 1] == '.')
+            wanted[--size] = '\0';
+        *put_microseconds(text, ns) = '\0';
+        assert_string_equal(text, wanted);
+    }
     for (uint64_t value = 1, i = 0; i < 5000; i++, value = value * 3 + i) {
         snprintf(wanted, sizeof wanted, "%llu", (unsigned long long)value);
         *put_decimal(text, value) = '\0';

@@ -1,5 +1,6 @@
 #include "output/write_chrome.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -8,16 +9,12 @@
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "base/units.h"
+#include "output/chrome_branch.h"
+#include "output/chrome_counts.h"
 #include "output/export_rows.h"
 #include "output/export_tables.h"
 #include "output/time_text.h"
 #include "reader/stream_names.h"
-
-/* A piece of an event that is the same each time, escaped once; COPY_BYTES more may be read of it. */
-struct chrome_piece {
-    const char *text;
-    uint32_t size;
-};
 
 /* A row's last interval waits for the one after it: where both have the same start and end, the outer one must be written
  * first, because viewers then go by the order in the file. */
@@ -61,6 +58,8 @@ struct chrome {
     bool has_samples;
     enum profile_measure measure;
     uint64_t samples_left_out, folds;
+    struct chrome_counts counts;
+    pthread_mutex_t lock; /* of labels, rows and the block, while there are branches */
 };
 
 /* So much of arguments is kept ready: 16 MiB of numbers, 9 of pieces, and texts. */
@@ -71,13 +70,9 @@ enum { WAITING_MAX = 1 << 15 };
 
 enum {
     NUMBERS_BYTES = 160, /* more than two times with their keys take */
-    COPY_BYTES = 32,     /* pieces are copied in steps of so many */
     NAME_MAX_PLAIN = 1 << 14,
     BLOCK_BYTES = 1 << 18,
 };
-
-/* What of an interval stands between its name and its start. */
-static const char complete_phase[] = ",\"ph\":\"X\",\"ts\":";
 
 /* ---- pieces ---- */
 
@@ -111,23 +106,12 @@ static void begin_event(struct chrome *chrome)
     chrome->has_events = true;
 }
 
-static int keep_piece(struct chrome *chrome, struct strbuf *text, struct chrome_piece *piece)
+static void add_head(const struct chrome *chrome, uint32_t label, struct strbuf *text)
 {
-    if (!strbuf_ok(text))
-        return LAM_E_NOMEM;
-    static const char after[COPY_BYTES];
-    size_t size = text->length;
-    strbuf_add_bytes(text, after, sizeof after);
-    piece->text = strbuf_ok(text) ? arena_strndup(&chrome->arena, text->data, text->length) : NULL;
-    piece->size = (uint32_t)size;
-    return piece->text ? LAM_OK : LAM_E_NOMEM;
-}
-
-static void add_json(struct strbuf *text, struct profile_text value)
-{
-    strbuf_add_char(text, '"');
-    strbuf_add_json_escaped(text, value.bytes, value.size);
-    strbuf_add_char(text, '"');
+    strbuf_add(text, "{\"name\":");
+    chrome_add_json(text, export_labels_get(&chrome->labels, label)->text);
+    strbuf_add(text, ",\"cat\":");
+    chrome_add_json(text, export_labels_kind(&chrome->labels, label));
 }
 
 static int head_of(struct chrome *chrome, uint32_t label, struct chrome_piece **head)
@@ -137,13 +121,9 @@ static int head_of(struct chrome *chrome, uint32_t label, struct chrome_piece **
     *head = &chrome->heads.items[label];
     if ((*head)->text)
         return LAM_OK;
-    struct strbuf *text = &chrome->scratch;
-    strbuf_clear(text);
-    strbuf_add(text, "{\"name\":");
-    add_json(text, export_labels_get(&chrome->labels, label)->text);
-    strbuf_add(text, ",\"cat\":");
-    add_json(text, export_labels_kind(&chrome->labels, label));
-    return keep_piece(chrome, text, *head);
+    strbuf_clear(&chrome->scratch);
+    add_head(chrome, label, &chrome->scratch);
+    return chrome_piece_keep(&chrome->arena, &chrome->scratch, *head);
 }
 
 /* {"name":"thread_name","ph":"M","pid":1,"tid":2,"args":{"name":"…"}} */
@@ -154,7 +134,7 @@ static void put_metadata(struct chrome *chrome, const char *what, uint32_t pid, 
     strbuf_clear(text);
     strbuf_addf(text, "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"%s\":", what,
                 pid, tid, key);
-    add_json(text, value);
+    chrome_add_json(text, value);
     strbuf_add(text, "}}");
     begin_event(chrome);
     put_bytes_out(chrome, strbuf_text(text), text->length);
@@ -193,7 +173,7 @@ static int new_row(struct chrome *chrome, uint32_t index)
     struct strbuf *text = &chrome->scratch;
     strbuf_clear(text);
     strbuf_addf(text, "\"pid\":%u,\"tid\":%u", pid, row->shown_tid);
-    int rc = keep_piece(chrome, text, &piece);
+    int rc = chrome_piece_keep(&chrome->arena, text, &piece);
     if (rc == LAM_OK)
         rc = array_push(&chrome->row_states, ((struct chrome_row){.tail = piece}));
     if (rc == LAM_OK)
@@ -229,7 +209,7 @@ static void add_texts(struct chrome *chrome, struct strbuf *to, unsigned *count,
         else
             snprintf(key, sizeof key, "arg%zu", i);
         add_key(to, count, key);
-        add_json(to, args[i]);
+        chrome_add_json(to, args[i]);
     }
 }
 
@@ -347,7 +327,7 @@ static int on_session(void *ctx, const struct profile_session *session)
                 (long long)session->started_at_unix_ns);
     if (!chrome->options.redacts && session->command) {
         strbuf_add(text, ",\"command\":");
-        add_json(text, (struct profile_text){session->command, strlen(session->command)});
+        chrome_add_json(text, (struct profile_text){session->command, strlen(session->command)});
     }
     strbuf_addf(text, ",\"unit\":\"%s\"},\n\"traceEvents\":[\n",
                 export_measure_name(session->measure));
@@ -397,34 +377,29 @@ static int on_track(void *ctx, const struct profile_track *track)
 static int on_label(void *ctx, const struct profile_label *label)
 {
     struct chrome *chrome = ctx;
-    return export_labels_add(&chrome->labels, label);
+    pthread_mutex_lock(&chrome->lock);
+    int rc = export_labels_add(&chrome->labels, label);
+    pthread_mutex_unlock(&chrome->lock);
+    return rc;
 }
 
-/* So that a call for each piece is not most of the work: up to COPY_BYTES are written behind it, and read behind the piece. */
-static inline char *copy_piece(char *at, const struct chrome_piece *piece)
-{
-    for (uint32_t done = 0; done < piece->size; done += COPY_BYTES)
-        memcpy(at + done, piece->text + done, COPY_BYTES);
-    return at + piece->size;
-}
-
-/* All of an interval up to its arguments; there is room for the pieces, NUMBERS_BYTES and COPY_BYTES. */
+/* All of an interval up to its arguments; there is room for the pieces, NUMBERS_BYTES and CHROME_COPY_BYTES. */
 static inline char *put_interval(char *at, const struct chrome_piece *head,
                                  const struct chrome_piece *tail, int64_t start_ns, int64_t end_ns)
 {
-    at = copy_piece(at, head);
-    at = put_literal(at, complete_phase);
+    at = chrome_piece_copy(at, head);
+    at = put_literal(at, CHROME_COMPLETE);
     at = put_microseconds(at, start_ns);
     at = put_literal(at, ",\"dur\":");
     at = put_microseconds(at, end_ns - start_ns);
     *at++ = ',';
-    return copy_piece(at, tail);
+    return chrome_piece_copy(at, tail);
 }
 
 /* The room that put_interval() and a few bytes more take. */
 static size_t interval_room(const struct chrome_piece *head, const struct chrome_piece *tail)
 {
-    return (size_t)head->size + tail->size + NUMBERS_BYTES + COPY_BYTES;
+    return (size_t)head->size + tail->size + NUMBERS_BYTES + CHROME_COPY_BYTES;
 }
 
 /* Where the next event is written, in the block itself; so many bytes, far less than a block, are free. */
@@ -598,9 +573,6 @@ static int begin_point(struct chrome *chrome, uint32_t label, const char *phase,
     return LAM_OK;
 }
 
-static const char instant_phase[] = ",\"ph\":\"i\",\"s\":\"t\",\"ts\":";
-static const char counter_phase[] = ",\"ph\":\"C\",\"ts\":";
-
 /* Those of the last interval's thread, mostly. */
 static int row_of_instant(struct chrome *chrome, const struct profile_instant *instant, uint32_t *row)
 {
@@ -621,11 +593,11 @@ static void put_plain_instant(struct chrome *chrome, const struct profile_instan
                               const struct chrome_piece *head, const struct chrome_piece *tail)
 {
     char *at = begin_in_block(chrome, interval_room(head, tail));
-    at = copy_piece(at, head);
-    at = instant->has_value ? put_literal(at, counter_phase) : put_literal(at, instant_phase);
+    at = chrome_piece_copy(at, head);
+    at = instant->has_value ? put_literal(at, CHROME_COUNTER) : put_literal(at, CHROME_INSTANT);
     at = put_microseconds(at, instant->at_ns);
     *at++ = ',';
-    at = copy_piece(at, tail);
+    at = chrome_piece_copy(at, tail);
     if (instant->has_value) { /* each number among a counter's arguments is a line of its own */
         at = put_literal(at, ",\"args\":{\"value\":");
         at = put_decimal(at, instant->value);
@@ -634,9 +606,8 @@ static void put_plain_instant(struct chrome *chrome, const struct profile_instan
     end_in_block(chrome, at);
 }
 
-static int on_instant(void *ctx, const struct profile_instant *instant)
+static int put_instant(struct chrome *chrome, const struct profile_instant *instant)
 {
-    struct chrome *chrome = ctx;
     struct chrome_piece *head = NULL;
     uint32_t row;
     unsigned count = 0;
@@ -650,7 +621,7 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
         put_plain_instant(chrome, instant, head, &chrome->row_states.items[row].tail);
         return chrome->out->failed;
     }
-    rc = begin_point(chrome, instant->label, instant->has_value ? counter_phase : instant_phase,
+    rc = begin_point(chrome, instant->label, instant->has_value ? CHROME_COUNTER : CHROME_INSTANT,
                      instant->at_ns, row);
     if (rc < 0)
         return rc;
@@ -663,6 +634,27 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
     return put_event(chrome, count);
 }
 
+static int put_counts(struct chrome *chrome)
+{
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && i < chrome->counts.labels.count; i++) {
+        struct profile_instant instant;
+        chrome_counts_get(&chrome->counts, i, &instant);
+        rc = put_instant(chrome, &instant);
+    }
+    chrome_counts_clear(&chrome->counts);
+    return rc;
+}
+
+static int on_instant(void *ctx, const struct profile_instant *instant)
+{
+    struct chrome *chrome = ctx;
+    if (!instant->is_undated)
+        return put_instant(chrome, instant);
+    int rc = chrome_counts_fit(&chrome->counts, instant) ? LAM_OK : put_counts(chrome);
+    return rc < 0 ? rc : chrome_counts_add(&chrome->counts, instant);
+}
+
 static int on_fold(void *ctx, const struct profile_fold *fold)
 {
     struct chrome *chrome = ctx;
@@ -670,7 +662,7 @@ static int on_fold(void *ctx, const struct profile_fold *fold)
     unsigned count = 0;
     int rc = own_row(chrome, fold->process, fold->thread, fold->track, &row);
     if (rc == LAM_OK)
-        rc = begin_point(chrome, fold->label, instant_phase, fold->at_ns, row);
+        rc = begin_point(chrome, fold->label, CHROME_INSTANT, fold->at_ns, row);
     if (rc < 0)
         return rc;
     add_number(&chrome->event, &count, "calls", fold->count);
@@ -696,7 +688,7 @@ static void begin_plain_event(struct chrome *chrome, struct profile_text name, c
     begin_event(chrome);
     strbuf_clear(event);
     strbuf_add(event, "{\"name\":");
-    add_json(event, name);
+    chrome_add_json(event, name);
     strbuf_addf(event, ",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":", category);
     strbuf_add_bytes(event, number, (size_t)(put_microseconds(number, start_ns) - number));
     strbuf_add(event, ",\"dur\":");
@@ -718,7 +710,7 @@ static int on_wait(void *ctx, const struct profile_wait *wait)
     const struct chrome_piece *tail = &chrome->row_states.items[row].tail;
     strbuf_add_bytes(&chrome->event, tail->text, tail->size);
     add_key(&chrome->event, &count, "call");
-    add_json(&chrome->event, (struct profile_text){call, strlen(call)});
+    chrome_add_json(&chrome->event, (struct profile_text){call, strlen(call)});
     add_number(&chrome->event, &count, "cpu_ns", wait->cpu_ns);
     return put_event(chrome, count);
 }
@@ -758,6 +750,63 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
     return LAM_OK;
 }
 
+/* ---- branches ---- */
+
+static int trunk_head(void *ctx, uint32_t label, struct strbuf *text)
+{
+    struct chrome *chrome = ctx;
+    pthread_mutex_lock(&chrome->lock);
+    add_head(chrome, label, text);
+    pthread_mutex_unlock(&chrome->lock);
+    return strbuf_ok(text) ? LAM_OK : LAM_E_NOMEM;
+}
+
+static int trunk_tail(void *ctx, uint32_t process, uint32_t thread, struct strbuf *text)
+{
+    struct chrome *chrome = ctx;
+    uint32_t row;
+    pthread_mutex_lock(&chrome->lock);
+    int rc = own_row(chrome, process, thread, 0, &row);
+    if (rc == LAM_OK) {
+        const struct chrome_piece *tail = &chrome->row_states.items[row].tail;
+        strbuf_add_bytes(text, tail->text, tail->size);
+    }
+    pthread_mutex_unlock(&chrome->lock);
+    return rc < 0 ? rc : strbuf_ok(text) ? LAM_OK : LAM_E_NOMEM;
+}
+
+static int on_branch_open(void *ctx, size_t max_bytes, struct profile_branch *branch)
+{
+    struct chrome *chrome = ctx;
+    const struct chrome_trunk trunk = {chrome, trunk_head, trunk_tail};
+    return chrome_branch_open(&trunk, max_bytes, chrome->options.redacts, branch);
+}
+
+/* The bytes go past the block: they are many. */
+static int on_branch_take(void *ctx, struct profile_branch *branch)
+{
+    struct chrome *chrome = ctx;
+    struct profile_text held = chrome_branch_take(branch);
+    if (!held.size)
+        return chrome->out->failed;
+    pthread_mutex_lock(&chrome->lock);
+    size_t comma = chrome->has_events ? 0 : 2; /* each event has one before it */
+    chrome->has_events = true;
+    put_block(chrome);
+    pthread_mutex_unlock(&chrome->lock);
+    byteout_write(chrome->out, held.bytes + comma, held.size - comma);
+    return chrome->out->failed;
+}
+
+static void on_branch_close(void *ctx, struct profile_branch *branch)
+{
+    (void)ctx;
+    chrome_branch_close(branch);
+}
+
+static const struct profile_branch_ops branch_ops = {
+    .open = on_branch_open, .take = on_branch_take, .close = on_branch_close};
+
 static const struct profile_sink_ops chrome_ops = {
     .session_end = on_session_end,
     .session = on_session,
@@ -785,6 +834,7 @@ int write_chrome_open(void **state, const struct export_options *options, struct
     chrome->block = mem_alloc(BLOCK_BYTES);
     if (!chrome->block)
         return lam_error_set(err, LAM_E_NOMEM, "chrome: out of memory");
+    pthread_mutex_init(&chrome->lock, NULL);
     chrome->options = *options;
     chrome->out = out;
     chrome->rows.shared = options->thread_rows;
@@ -798,6 +848,7 @@ struct profile_sink write_chrome_sink(void *state)
     return (struct profile_sink){
         .ctx = chrome,
         .ops = &chrome_ops,
+        .branches = &branch_ops,
         .wants = {.order = PROFILE_ORDER_ANY, .args = !chrome->options.redacts}};
 }
 
@@ -805,6 +856,9 @@ int write_chrome_finish(void *state, struct lam_error *err)
 {
     struct chrome *chrome = state;
     array_each(&chrome->row_states, row) put_waiting(chrome, row);
+    int rc = put_counts(chrome);
+    if (rc < 0)
+        return lam_error_set(err, rc, "chrome: %s", lam_code_text(rc));
     for (uint32_t row = 0; row < chrome->row_states.count; row++)
         name_row(chrome, row);
     put_text_out(chrome, "\n]}\n");
@@ -832,6 +886,9 @@ void write_chrome_close(void **state)
     if (!state || !*state)
         return;
     struct chrome *chrome = *state;
+    if (chrome->block)
+        pthread_mutex_destroy(&chrome->lock);
+    chrome_counts_free(&chrome->counts);
     export_labels_free(&chrome->labels);
     export_rows_free(&chrome->rows);
     arena_free(&chrome->arena);

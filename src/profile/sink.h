@@ -257,7 +257,8 @@ struct profile_instant {
     uint32_t process, thread, track;
     uint32_t label;
     int64_t at_ns;
-    bool has_value; /* an integer: a value at a time */
+    bool has_value;  /* an integer: a value at a time */
+    bool is_undated; /* the input stores no time of it: at_ns is that of its surroundings */
     uint64_t value;
     const struct profile_text *args;
     size_t argc;
@@ -347,6 +348,31 @@ struct profile_session_end {
                                      the charge is not known */
 };
 
+/* One of several that events of one process are told to side by side: each gets stretches of them, and what it makes of them is
+ * taken up in the order of the stretches. */
+struct profile_branch {
+    void *ctx; /* of the functions below; set by open() */
+    int (*interval)(void *ctx, const struct profile_interval *interval);
+    int (*instant)(void *ctx, const struct profile_instant *instant);
+    int (*end)(void *ctx);           /* of a stretch: what comes next may be any other */
+    size_t (*held_bytes)(void *ctx); /* what it has made and nobody has taken */
+    /* Set by the input before the first event: the branch calls it when it is full, and it returns when all that the branch held has been
+     * taken. */
+    int (*make_room)(void *room_ctx);
+    void *room_ctx;
+};
+
+/* For an input that can tell a process's intervals and instants side by side, in one order: for each branch by the falling ends of a
+ * thread's intervals, parents before their children where both have the same times, and none that overlaps. The path, self time,
+ * children, depth and recursion of these intervals are not known; others may be told to the sink itself before and after.
+ * Labels are told meanwhile, one at a time, by whichever thread found one. */
+struct profile_branch_ops {
+    int (*open)(void *ctx, size_t max_bytes, struct profile_branch *branch);
+    int (*take)(void *ctx,
+                struct profile_branch *branch); /* one at a time, in the order of what was told */
+    void (*close)(void *ctx, struct profile_branch *branch); /* what was not taken is lost */
+};
+
 struct profile_sink_ops {
     int (*session)(void *ctx, const struct profile_session *session);
     int (*process)(void *ctx, const struct profile_process *process);
@@ -379,6 +405,7 @@ struct profile_sink {
     void *ctx;
     const struct profile_sink_ops *ops;
     struct profile_wants wants;
+    const struct profile_branch_ops *branches; /* NULL: it has none */
 };
 
 #endif

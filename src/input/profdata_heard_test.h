@@ -1,0 +1,241 @@
+/* For tests: the events of a self-profile as a sink is told of them, by one walk and by branches side by side. Who told of which must not
+ * matter: the same events come out, and branches give one order, however many threads there are. */
+#ifndef LAMELLA_INPUT_PROFDATA_HEARD_TEST_H
+#define LAMELLA_INPUT_PROFDATA_HEARD_TEST_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "input/profdata_walk.h"
+
+struct heard_event { /* what there is to know of one; no padding */
+    int64_t start_ns, end_ns;
+    uint64_t args;  /* hash */
+    uint64_t label; /* of the push; heard_finish(): the hash of its text and kind, since numbers come as labels are met */
+    uint32_t thread, flags;
+};
+
+struct heard {
+    LAM_ARRAY(struct heard_event) events; /* in the order in which they were told, or taken */
+    LAM_ARRAY(uint64_t) label_hashes;
+    size_t parts; /* that branches told of */
+};
+
+struct heard_branch {
+    struct profile_branch *public;
+    LAM_ARRAY(struct heard_event) events;
+    uint64_t count;
+};
+
+enum { HEARD_INSTANT = 1u << 30, HEARD_ROOM = 5 }; /* a branch has room for so many events */
+
+static inline uint64_t heard_args(const struct profile_text *args, size_t argc)
+{
+    uint64_t hash = argc;
+    for (size_t i = 0; i < argc; i++)
+        hash = hash_combine(hash, hash_bytes(args[i].bytes, args[i].size));
+    return hash;
+}
+
+static inline struct heard_event heard_interval_event(const struct profile_interval *it)
+{
+    const uint32_t flags = PROFILE_INTERVAL_OVERLAPS | PROFILE_INTERVAL_BACKWARD;
+    return (struct heard_event){it->start_ns, it->end_ns, heard_args(it->args, it->argc),
+                                it->label,    it->thread, it->flags & flags};
+}
+
+static inline struct heard_event heard_instant_event(const struct profile_instant *it)
+{
+    return (struct heard_event){it->at_ns, (int64_t)it->value, heard_args(it->args, it->argc),
+                                it->label, it->thread,         HEARD_INSTANT + it->has_value};
+}
+
+static inline int heard_interval(void *ctx, const struct profile_interval *it)
+{
+    return array_push(&((struct heard *)ctx)->events, heard_interval_event(it));
+}
+
+static inline int heard_instant(void *ctx, const struct profile_instant *it)
+{
+    return array_push(&((struct heard *)ctx)->events, heard_instant_event(it));
+}
+
+static inline int heard_label(void *ctx, const struct profile_label *label)
+{
+    struct heard *heard = ctx;
+    if (label->label >= heard->label_hashes.count &&
+        array_resize(&heard->label_hashes, (size_t)label->label + 1) < 0)
+        return LAM_E_NOMEM;
+    heard->label_hashes.items[label->label] = hash_combine(
+        hash_bytes(label->text.bytes, label->text.size), heard->label_hashes.items[label->kind]);
+    return LAM_OK;
+}
+
+/* ---- branches ---- */
+
+static inline int heard_branch_event(struct heard_branch *branch, struct heard_event event)
+{
+    int rc = LAM_OK;
+    if (branch->events.count == HEARD_ROOM)
+        rc = branch->public->make_room(branch->public->room_ctx);
+    if (rc >= 0 && branch->events.count == HEARD_ROOM)
+        abort();
+    return rc < 0 ? rc : array_push(&branch->events, event);
+}
+
+static inline int heard_branch_interval(void *ctx, const struct profile_interval *it)
+{
+    return heard_branch_event(ctx, heard_interval_event(it));
+}
+
+static inline int heard_branch_instant(void *ctx, const struct profile_instant *it)
+{
+    return heard_branch_event(ctx, heard_instant_event(it));
+}
+
+static inline int heard_branch_end(void *ctx)
+{
+    ((struct heard_branch *)ctx)->count++;
+    return LAM_OK;
+}
+
+static inline size_t heard_branch_held(void *ctx)
+{
+    return ((struct heard_branch *)ctx)->events.count;
+}
+
+static inline int heard_open(void *ctx, size_t max_bytes, struct profile_branch *public)
+{
+    (void)ctx, (void)max_bytes;
+    struct heard_branch *branch = mem_zalloc(1, sizeof *branch);
+    if (!branch)
+        return LAM_E_NOMEM;
+    branch->public = public;
+    *public = (struct profile_branch){.ctx = branch,
+                                      .interval = heard_branch_interval,
+                                      .instant = heard_branch_instant,
+                                      .end = heard_branch_end,
+                                      .held_bytes = heard_branch_held};
+    return LAM_OK;
+}
+
+static inline int heard_take(void *ctx, struct profile_branch *public)
+{
+    struct heard *heard = ctx;
+    struct heard_branch *branch = public->ctx;
+    int rc = array_append(&heard->events, branch->events.items, branch->events.count);
+    heard->parts += branch->count;
+    branch->count = 0;
+    array_clear(&branch->events);
+    return rc;
+}
+
+static inline void heard_close(void *ctx, struct profile_branch *public)
+{
+    (void)ctx;
+    struct heard_branch *branch = public->ctx;
+    if (!branch)
+        return;
+    array_free(&branch->events);
+    mem_free(branch);
+    public->ctx = NULL;
+}
+
+/* ---- comparing ---- */
+
+static inline int heard_compare(const void *left, const void *right)
+{
+    return memcmp(left, right, sizeof(struct heard_event));
+}
+
+static inline bool heard_equal(const struct heard *a, const struct heard *b)
+{
+    size_t bytes = a->events.count * sizeof *a->events.items;
+    return a->events.count == b->events.count &&
+           (bytes == 0 || memcmp(a->events.items, b->events.items, bytes) == 0);
+}
+
+static inline void heard_free(struct heard *heard)
+{
+    array_free(&heard->events);
+    array_free(&heard->label_hashes);
+}
+
+/* Walks a file in parts of so many events, with the pool's threads; 0: whole. False where it cannot be told in parts. */
+static inline bool heard_walk(struct profdata_file *file, struct pool *pool, uint64_t part_events,
+                              struct heard *heard)
+{
+    static const struct profile_branch_ops branches = {heard_open, heard_take, heard_close};
+    static const struct profile_sink_ops ops = {
+        .interval = heard_interval, .instant = heard_instant, .label = heard_label};
+    struct profile_sink sink = {.ctx = heard, .ops = &ops, .wants = {.args = true}};
+    struct profdata_strings strings;
+    struct profdata_threads threads;
+    struct profdata_order order;
+    struct label_merge label_ids = {.sink = &sink};
+    struct profdata_labels labels = {.ids = &label_ids};
+    struct interval_paths paths = {.count = 0};
+    struct profdata_walk walk = {.sink = &sink,
+                                 .file = file,
+                                 .strings = &strings,
+                                 .labels = &labels,
+                                 .paths = &paths,
+                                 .threads = &threads,
+                                 .process = 1,
+                                 .first_thread = 1,
+                                 .skeleton = {.chunk_events = part_events}};
+    sink.branches = &branches;
+    if (profdata_strings_open(&strings, file, &labels.names, NULL) < 0 ||
+        profdata_look(file, pool, &threads, part_events ? &walk.skeleton : NULL) < 0 ||
+        profdata_sort(file, &threads, &order) < 0)
+        abort();
+    bool is_done = part_events == 0 || (walk.skeleton.chunks > 1 && !order.events);
+    int rc = !is_done      ? LAM_OK
+             : part_events ? profdata_walk_parts(&walk, &walk.skeleton, pool)
+                           : profdata_walk_backward(&walk, &order);
+    if (rc < 0 || (is_done && walk.totals.intervals + walk.totals.instants != heard->events.count))
+        abort();
+    array_each(&heard->events, event) event->label = heard->label_hashes.items[event->label];
+    profdata_order_free(&order);
+    profdata_walk_free(&walk);
+    interval_paths_free(&paths);
+    profdata_threads_free(&threads);
+    profdata_strings_close(&strings);
+    profdata_labels_free(&labels);
+    label_merge_free(&label_ids);
+    return is_done;
+}
+
+/* How many of the sizes of parts could be used; -1 when something did not agree. *rest counts those where one walk had to
+ * go on alone. */
+static inline int heard_check(struct profdata_file *file, struct pool *pool,
+                              const uint64_t *part_events, size_t sizes, size_t *rest)
+{
+    struct heard whole = {.parts = 0};
+    int used = 0;
+    heard_walk(file, NULL, 0, &whole);
+    if (whole.events.count)
+        qsort(whole.events.items, whole.events.count, sizeof *whole.events.items, heard_compare);
+    for (size_t i = 0; used >= 0 && i < sizes; i++) {
+        struct heard alone = {.parts = 0}, many = {.parts = 0};
+        bool is_done = heard_walk(file, NULL, part_events[i], &alone) &&
+                       heard_walk(file, pool, part_events[i], &many);
+        bool is_same = !is_done || heard_equal(&alone, &many);
+        if (is_done && alone.events.count)
+            qsort(alone.events.items, alone.events.count, sizeof *alone.events.items, heard_compare);
+        is_same = is_same && (!is_done || heard_equal(&whole, &alone));
+        used = is_same ? used + is_done : -1;
+        if (rest)
+            *rest += is_done && alone.parts < (profdata_event_count(file) + part_events[i] - 1) /
+                                                  part_events[i];
+        heard_free(&alone);
+        heard_free(&many);
+    }
+    heard_free(&whole);
+    return used;
+}
+
+#endif
