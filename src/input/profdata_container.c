@@ -31,38 +31,6 @@ void profdata_fault(struct profdata_file *file, int code, uint64_t offset, const
     memcpy(file->faults.first, text.msg, sizeof file->faults.first);
 }
 
-size_t profdata_extent_of(const struct profdata_extents *stream, uint64_t address)
-{
-    size_t low = 0, high = stream->extents.count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (stream->extents.items[middle].address <= address)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static uint64_t extent_end(const struct profdata_extents *stream, size_t extent)
-{
-    return extent + 1 < stream->extents.count ? stream->extents.items[extent + 1].address
-                                              : stream->size;
-}
-
-const uint8_t *profdata_at(const struct profdata_file *file, enum profdata_stream which,
-                           uint64_t address, uint64_t *left)
-{
-    const struct profdata_extents *stream = &file->streams[which];
-    *left = 0;
-    if (address >= stream->size)
-        return file->bytes;
-    size_t extent = profdata_extent_of(stream, address);
-    const struct profdata_extent *found = &stream->extents.items[extent];
-    *left = extent_end(stream, extent) - address;
-    return file->bytes + found->offset + (address - found->address);
-}
-
 uint64_t profdata_offset_of(const struct profdata_file *file, enum profdata_stream stream,
                             uint64_t address)
 {
@@ -132,6 +100,23 @@ static int add_page(struct profdata_file *file, uint8_t tag, uint64_t offset, ui
     return array_push(&stream->extents, extent);
 }
 
+/* The extents in which blocks begin; behind the last block, the last extent. */
+static int fill_blocks(struct profdata_extents *stream)
+{
+    size_t count = (size_t)(stream->size >> PROFDATA_BLOCK_BITS) + 2, at = 0;
+    if (stream->size == 0)
+        return LAM_OK;
+    if (array_resize(&stream->blocks, count) < 0)
+        return LAM_E_NOMEM;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t address = (uint64_t)i << PROFDATA_BLOCK_BITS;
+        while (at + 1 < stream->extents.count && stream->extents.items[at + 1].address <= address)
+            at++;
+        stream->blocks.items[i] = (uint32_t)at;
+    }
+    return LAM_OK;
+}
+
 /* A page of a kind that we do not know is passed over: its length is where the next one begins. */
 static int walk_pages(struct profdata_file *file)
 {
@@ -191,6 +176,8 @@ static int open_bytes(struct profdata_file *file, struct lam_error *err)
     if (rc < 0)
         return rc;
     rc = walk_pages(file);
+    for (unsigned i = 0; rc >= 0 && i < PROFDATA_STREAMS; i++)
+        rc = fill_blocks(&file->streams[i]);
     if (rc < 0)
         return lam_error_set(err, rc, "%s: out of memory", file->name);
     check_streams(file);
@@ -224,8 +211,10 @@ int profdata_open(struct profdata_file *file, const char *path, struct lam_error
 
 void profdata_close(struct profdata_file *file)
 {
-    for (unsigned i = 0; i < PROFDATA_STREAMS; i++)
+    for (unsigned i = 0; i < PROFDATA_STREAMS; i++) {
         array_free(&file->streams[i].extents);
+        array_free(&file->streams[i].blocks);
+    }
     file_unmap(&file->map);
     *file = (struct profdata_file){.name = NULL};
 }

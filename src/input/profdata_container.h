@@ -19,6 +19,7 @@ enum profdata_stream { PROFDATA_EVENTS, PROFDATA_STRINGS, PROFDATA_INDEX, PROFDA
 enum {
     PROFDATA_HEADER_BYTES = 8, /* of the file, and of each stream: magic and version */
     PROFDATA_EVENT_MAX_BYTES = 32,
+    PROFDATA_BLOCK_BITS = 16,
     PROFDATA_PAGES_MAX =
         1 << 21, /* so that pages of a byte each cannot take our memory: real ones hold 128 KiB and more */
 };
@@ -40,6 +41,7 @@ struct profdata_extent {
 struct profdata_extents {
     LAM_ARRAY(struct profdata_extent) extents; /* by address; one ends where the next begins */
     uint64_t size;                             /* of the stream, its header included */
+    LAM_ARRAY(uint32_t) blocks; /* inside: where to look for an address, by its upper bits */
 };
 
 struct profdata_file {
@@ -71,11 +73,40 @@ void profdata_fault(struct profdata_file *file, int code, uint64_t offset, const
     __attribute__((format(printf, 4, 5)));
 
 /* The extent that holds an address below the stream's size. */
-size_t profdata_extent_of(const struct profdata_extents *stream, uint64_t address);
+static inline size_t profdata_extent_of(const struct profdata_extents *stream, uint64_t address)
+{
+    const uint32_t *block = &stream->blocks.items[address >> PROFDATA_BLOCK_BITS];
+    size_t low = block[0], high = (size_t)block[1] + 1;
+    const struct profdata_extent *items = stream->extents.items;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (items[middle].address <= address)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static inline uint64_t profdata_extent_end(const struct profdata_extents *stream, size_t extent)
+{
+    return extent + 1 < stream->extents.count ? stream->extents.items[extent + 1].address
+                                              : stream->size;
+}
 
 /* Where an address lies in the file, and how many bytes of the stream follow there; *left 0 beyond the end. */
-const uint8_t *profdata_at(const struct profdata_file *file, enum profdata_stream stream,
-                           uint64_t address, uint64_t *left);
+static inline const uint8_t *profdata_at(const struct profdata_file *file,
+                                         enum profdata_stream which, uint64_t address, uint64_t *left)
+{
+    const struct profdata_extents *stream = &file->streams[which];
+    *left = 0;
+    if (address >= stream->size)
+        return file->bytes;
+    size_t extent = profdata_extent_of(stream, address);
+    const struct profdata_extent *found = &stream->extents.items[extent];
+    *left = profdata_extent_end(stream, extent) - address;
+    return file->bytes + found->offset + (address - found->address);
+}
 
 /* The offset in the file of an address, for messages; the file's size beyond the end. */
 uint64_t profdata_offset_of(const struct profdata_file *file, enum profdata_stream stream,

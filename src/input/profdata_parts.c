@@ -14,7 +14,9 @@
 #include "input/profdata_finder.h"
 
 enum {
-    AHEAD = 16,                /* events whose names are fetched before they are needed */
+    AHEAD = 24, /* events whose names are fetched before they are needed; the steps of their texts are */
+    AHEAD_STRING = 16,
+    AHEAD_ARGUMENT = 8,
     BRANCHES_BYTES = 16 << 20, /* what all branches hold */
     BRANCH_BYTES_MAX = 2 << 20,
     BRANCH_BYTES_TAKE =
@@ -251,11 +253,28 @@ static inline int add_interval(struct worker *worker, struct profdata_event even
     return array_push(&lane->stack, item);
 }
 
+static inline void fetch_texts(struct worker *worker, const uint8_t *at, uint64_t count, bool is_wide)
+{
+    static const struct {
+        unsigned ahead;
+        enum profdata_fetch step;
+    } steps[] = {{AHEAD, PROFDATA_FETCH_PLACE},
+                 {AHEAD_STRING, PROFDATA_FETCH_STRING},
+                 {AHEAD_ARGUMENT, PROFDATA_FETCH_ARGUMENT}};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        const uint8_t *from = at - steps[i].ahead * (is_wide ? 32 : 24);
+        if (count >= steps[i].ahead)
+            profdata_strings_fetch(&worker->strings, profdata_event_read(from, is_wide).id,
+                                   steps[i].step);
+    }
+}
+
 static inline __attribute__((always_inline)) int walk_run(struct worker *worker,
                                                           const uint8_t *bytes, uint64_t first,
                                                           uint64_t count, bool is_wide)
 {
     size_t size = is_wide ? 32 : 24;
+    bool has_texts = worker->strings.has_arguments && worker->strings.has_addresses;
     int rc = LAM_OK;
     while (rc >= 0 && count-- > 0) {
         const uint8_t *at = bytes + count * size;
@@ -263,6 +282,8 @@ static inline __attribute__((always_inline)) int walk_run(struct worker *worker,
         if (count >= AHEAD)
             profdata_strings_prefetch(&worker->strings,
                                       profdata_event_read(at - AHEAD * size, is_wide).id);
+        if (has_texts)
+            fetch_texts(worker, at, count, is_wide);
         struct profdata_event event = profdata_event_read(at, is_wide);
         uint32_t lane_index = profdata_thread_index(&worker->threads, event.thread);
         if (lane_index == PROFDATA_NO_THREAD)

@@ -34,20 +34,10 @@ static uint64_t read_id(const struct profdata_strings *strings, const uint8_t *a
     return strings->file->is_wide ? profdata_u64(at) : profdata_u32(at);
 }
 
-/* As profdata_at(), for strings that mostly follow one another. */
-static const uint8_t *string_at(struct profdata_strings *strings, uint64_t address, uint64_t *left)
+static inline const uint8_t *string_at(const struct profdata_strings *strings, uint64_t address,
+                                       uint64_t *left)
 {
-    const struct profdata_extents *stream = &strings->file->streams[PROFDATA_STRINGS];
-    *left = 0;
-    if (address >= stream->size)
-        return strings->file->bytes;
-    size_t near = strings->near, count = stream->extents.count;
-    const struct profdata_extent *items = stream->extents.items;
-    if (address < items[near].address || (near + 1 < count && address >= items[near + 1].address))
-        near = strings->near = profdata_extent_of(stream, address);
-    uint64_t end = near + 1 < count ? items[near + 1].address : stream->size;
-    *left = end - address;
-    return strings->file->bytes + items[near].offset + (address - items[near].address);
+    return profdata_at(strings->file, PROFDATA_STRINGS, address, left);
 }
 
 /* ---- the index ---- */
@@ -145,6 +135,8 @@ int profdata_strings_load(struct profdata_strings *strings)
     if (!strings->virtual_addresses)
         return LAM_E_NOMEM;
     strings->has_addresses = true;
+    for (uint64_t i = 0; i <= strings->virtual_count / 64 && strings->virtual_count; i++)
+        strings->has_arguments = strings->has_arguments || strings->virtual_args[i];
     memset(strings->virtual_addresses, 0xff, bytes); /* PROFDATA_NO_ADDRESS */
     return each_entry(strings, add_address, NULL);
 }
@@ -177,6 +169,41 @@ static int address_of(struct profdata_strings *strings, uint64_t id, uint64_t *a
     else if (rc >= 0)
         *address = map_get_or(&strings->addresses, id, PROFDATA_NO_ADDRESS);
     return rc;
+}
+
+/* The bytes of a string, as far as they are known without a fault. */
+static const uint8_t *bytes_of(struct profdata_strings *strings, uint64_t id, uint64_t *left)
+{
+    uint64_t address = PROFDATA_NO_ADDRESS;
+    if (id >= PROFDATA_FIRST_ADDRESS_ID)
+        address = id - PROFDATA_FIRST_ADDRESS_ID;
+    else if (id < strings->virtual_count)
+        address = strings->virtual_addresses[id];
+    return string_at(strings, address, left);
+}
+
+void profdata_strings_fetch(struct profdata_strings *strings, uint64_t id, enum profdata_fetch step)
+{
+    uint64_t left;
+    if (id >= strings->virtual_count || !profdata_strings_has_args(strings, id))
+        return; /* those with an address of their own are few, and come again and again */
+    if (step == PROFDATA_FETCH_PLACE) {
+        __builtin_prefetch(&strings->virtual_addresses[id]);
+        return;
+    }
+    const uint8_t *bytes = bytes_of(strings, id, &left);
+    unsigned size = id_bytes(strings);
+    if (step == PROFDATA_FETCH_STRING) {
+        __builtin_prefetch(bytes);
+        return;
+    }
+    /* As rustc has them: a reference to the label, a separator, a reference to the argument. */
+    if (left < 2 * size + 3 || bytes[0] != STRING_REFERENCE ||
+        bytes[size + 1] != PROFDATA_SEPARATOR || bytes[size + 2] != STRING_REFERENCE)
+        return;
+    bytes = bytes_of(strings, read_id(strings, bytes + size + 3), &left);
+    for (uint64_t at = 0; at < 256 && at < left; at += 64)
+        __builtin_prefetch(bytes + at);
 }
 
 /* ---- expanding ---- */
@@ -252,21 +279,23 @@ static int follow(struct expansion *exp, uint64_t at, const uint8_t *in_place, u
     return LAM_OK;
 }
 
-/* How many bytes come before the next end, reference or, of a label, separator. Eight at once: those that are 0xFE or 0xFF
- * become zero below, and the borrow finds the first zero byte. */
-static size_t plain_length(const uint8_t *bytes, uint64_t left, bool only_label)
+typedef unsigned char sixteen __attribute__((vector_size(16)));
+
+/* How many bytes come before the next end, reference or, of a label, separator. */
+static inline size_t plain_length(const uint8_t *bytes, uint64_t left, bool only_label)
 {
-    const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
+    const unsigned char separator = only_label ? PROFDATA_SEPARATOR : STRING_END;
     size_t size = 0;
-    while (!only_label && left - size >= 8) {
-        uint64_t eight = ~(profdata_u64(bytes + size) | ones);
-        uint64_t zeros = (eight - ones) & ~eight & highs;
-        if (zeros)
-            return size + (size_t)__builtin_ctzll(zeros) / 8;
-        size += 8;
+    for (; left - size >= 16; size += 16) {
+        sixteen some;
+        uint64_t found[2];
+        memcpy(&some, bytes + size, sizeof some);
+        sixteen is_end = (sixteen)((some >= STRING_REFERENCE) | (some == separator));
+        memcpy(found, &is_end, sizeof found);
+        if (found[0] | found[1])
+            break;
     }
-    while (size < left && bytes[size] < STRING_REFERENCE &&
-           !(only_label && bytes[size] == PROFDATA_SEPARATOR))
+    while (size < left && bytes[size] < STRING_REFERENCE && bytes[size] != separator)
         size++;
     return size;
 }

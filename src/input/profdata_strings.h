@@ -38,10 +38,10 @@ struct profdata_strings {
     uint64_t *virtual_addresses; /* by id; made when a whole text is asked for */
     struct map addresses;        /* of the others */
     bool has_addresses;
+    bool has_arguments; /* some virtual id has; known with the addresses */
     struct map plain; /* address of a label → its name; above it, whether there are arguments behind it */
     struct strbuf scratch;
     uint64_t budget_bytes; /* what labels may still expand to, all together */
-    size_t near;           /* the extent where the last string was found */
     bool is_told_budget;
 };
 
@@ -81,6 +81,11 @@ static inline void profdata_strings_prefetch(const struct profdata_strings *stri
     if (id < strings->virtual_count)
         __builtin_prefetch(&strings->virtual_names[id]);
 }
+
+/* The same of the text, in three steps of some events each, as each needs what the one before has fetched; after
+ * profdata_strings_load(). */
+enum profdata_fetch { PROFDATA_FETCH_PLACE, PROFDATA_FETCH_STRING, PROFDATA_FETCH_ARGUMENT };
+void profdata_strings_fetch(struct profdata_strings *strings, uint64_t id, enum profdata_fetch step);
 
 /* Adds the whole text of an id to out. LAM_OK or LAM_E_NOMEM; what cannot be read is left out of it and counted. */
 int profdata_strings_text(struct profdata_strings *strings, uint64_t id, struct strbuf *out);
