@@ -44,7 +44,7 @@ static inline struct heard_event heard_interval_event(const struct profile_inter
 {
     const uint32_t flags = PROFILE_INTERVAL_OVERLAPS | PROFILE_INTERVAL_BACKWARD;
     return (struct heard_event){it->start_ns, it->end_ns, heard_args(it->args, it->argc),
-                                it->label,    it->thread, it->flags & flags};
+                                it->label,    it->thread, (it->flags & flags) | it->chain << 8};
 }
 
 static inline struct heard_event heard_instant_event(const struct profile_instant *it)
