@@ -1,6 +1,7 @@
 /* The escapes of strbuf.h: JSON, terminal, shell. */
 #include <string.h>
 
+#include "base/sixteen.h"
 #include "base/strbuf.h"
 
 static const char hex_digits[] = "0123456789abcdef";
@@ -12,8 +13,6 @@ static void add_hex_byte(struct strbuf *buf, const char *before, unsigned char b
     strbuf_add_char(buf, hex_digits[byte & 15]);
 }
 
-typedef unsigned char sixteen __attribute__((vector_size(16)));
-
 static bool is_special_json_byte(unsigned char c)
 {
     return c < 0x20 || c == '"' || c == '\\' || c >= 0x7f;
@@ -22,18 +21,8 @@ static bool is_special_json_byte(unsigned char c)
 /* The first of sixteen bytes that is_special_json_byte(); 16: none is. */
 static inline unsigned special_json_byte(const char *text)
 {
-    sixteen bytes;
-    uint64_t found[2];
-    memcpy(&bytes, text, sizeof bytes);
-    sixteen is_special = (sixteen)((bytes - 0x20 >= 0x7f - 0x20) | (bytes == '"') | (bytes == '\\'));
-    memcpy(found, &is_special, sizeof found);
-    if (!(found[0] | found[1]))
-        return 16;
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    found[0] = __builtin_bswap64(found[0]);
-    found[1] = __builtin_bswap64(found[1]);
-#endif
-    return (unsigned)(found[0] ? __builtin_ctzll(found[0]) : 64 + __builtin_ctzll(found[1])) / 8;
+    sixteen bytes = sixteen_load(text);
+    return sixteen_first((sixteen)((bytes - 0x20 >= 0x7f - 0x20) | (bytes == '"') | (bytes == '\\')));
 }
 
 /* How many leading bytes go into a JSON string as they are. Bytes from 0x80 on are looked at one by

@@ -130,6 +130,8 @@ int out_file_open(struct out_file **file, const char *path, enum packing packing
         out_file_close(&made);
         return rc;
     }
+    if (made->target)
+        packed_out_owns_file(made->packed);
     byteout_init(&made->out, packed_out_write, made->packed);
     *file = made;
     return LAM_OK;

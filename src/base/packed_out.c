@@ -7,6 +7,7 @@
 
 #include "base/deflate_loop.h"
 #include "base/file.h"
+#include "base/file_reserve.h"
 #include "base/memory.h"
 #include "base/pool.h"
 
@@ -19,6 +20,7 @@ struct packed_out {
     int fd;
     int errnum; /* of the first failure that had one */
     enum packing packing;
+    struct file_reserve reserve;
     z_stream gzip;
     ZSTD_CStream *zstd;
     unsigned char chunk[CHUNK_BYTES];
@@ -33,6 +35,7 @@ enum packing packing_of(const char *name)
 
 static int write_all(struct packed_out *packed, const unsigned char *at, size_t length)
 {
+    file_reserve_more(&packed->reserve, length);
     while (length) {
         ssize_t written = write(packed->fd, at, length);
         if (written < 0 && errno == EINTR)
@@ -89,6 +92,11 @@ int packed_out_write(void *packed_ptr, const void *bytes, size_t length)
     return write_all(packed, bytes, length);
 }
 
+void packed_out_owns_file(struct packed_out *packed)
+{
+    file_reserve_begin(&packed->reserve, packed->fd);
+}
+
 int packed_out_failure(const struct packed_out *packed, int rc, const char *name,
                        struct lam_error *err)
 {
@@ -109,6 +117,7 @@ int packed_out_finish(struct packed_out *packed, const char *name, struct lam_er
         rc = write_gzip(packed, NULL, 0, Z_FINISH);
     else if (packed->packing == PACKING_ZSTD)
         rc = write_zstd(packed, NULL, 0, ZSTD_e_end);
+    file_reserve_end(&packed->reserve);
     return rc < 0 ? packed_out_failure(packed, rc, name, err) : LAM_OK;
 }
 

@@ -18,6 +18,9 @@ struct packed_out;
  * 0.3 MB (gzip), some 12 MB (zstd, which works on threads of its own). LAM_OK or LAM_E_NOMEM. */
 int packed_out_open(struct packed_out **packed, int fd, enum packing packing, struct lam_error *err);
 
+/* Says that fd is a new file which nobody else writes: blocks may be reserved. */
+void packed_out_owns_file(struct packed_out *packed);
+
 /* For byteout_init(out, packed_out_write, packed). */
 int packed_out_write(void *packed, const void *bytes, size_t length);
 

@@ -128,6 +128,8 @@ static inline void look_at(struct profdata_thread *thread, struct profdata_event
         thread->first_time = thread->first_time == UINT64_MAX ? event->end : thread->first_time;
     } else if (!may_follow(thread->last_start, thread->last_end, event->start, event->end)) {
         thread->is_ordered = false;
+    } else if (event->end == thread->first_end && thread->first_start == thread->first_end) {
+        thread->first_start = event->start; /* so far there were empty ones */
     }
     bool is_empty_again = event->start == event->end && event->end == thread->last_end;
     if (!is_empty_again)
@@ -204,7 +206,9 @@ static void add_chunk(struct profdata_thread *sum, const struct profdata_thread 
         } else if (!may_follow(sum->last_start, sum->last_end, next->first_start, next->first_end)) {
             sum->is_ordered = false;
         }
-        sum->last_start = next->last_start;
+        bool is_empty_again = next->last_start == next->last_end && next->last_end == sum->last_end;
+        if (!is_empty_again || sum->intervals == 0)
+            sum->last_start = next->last_start;
         sum->last_end = next->last_end;
     }
     sum->is_ordered = sum->is_ordered && next->is_ordered;

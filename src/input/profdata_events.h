@@ -74,8 +74,8 @@ struct profdata_thread {
     uint64_t interval_start, interval_end;
     uint64_t intervals, instants, integers, backward;
     uint64_t first_time; /* the end of its first interval, or an instant before that; UINT64_MAX: there is none */
-    uint64_t first_start, first_end, last_start,
-        last_end; /* of its intervals, mended, in the order of the file */
+    /* Of its intervals, mended, in the order of the file; the start is that of one that is not empty, if there is one with this end. */
+    uint64_t first_start, first_end, last_start, last_end;
 };
 
 struct profdata_threads {

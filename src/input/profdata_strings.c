@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sixteen.h"
 
 enum {
     STRING_END = 0xff,
@@ -10,6 +11,7 @@ enum {
     DEPTH_MAX = 256, /* references inside references; rustc's are as deep as its modules */
     CHAIN_MAX = 16,  /* references that are followed without looking for circles */
     PLAIN_LABELS_MAX = 1 << 20, /* remembered by their address */
+    COPIED_MAX = 4096,          /* at a time */
     PIECES_MAX = 1 << 20, /* parts of one string: circles of empty ones have no bytes to count */
 };
 
@@ -279,24 +281,20 @@ static int follow(struct expansion *exp, uint64_t at, const uint8_t *in_place, u
     return LAM_OK;
 }
 
-typedef unsigned char sixteen __attribute__((vector_size(16)));
-
-/* How many bytes come before the next end, reference or, of a label, separator. */
-static inline size_t plain_length(const uint8_t *bytes, uint64_t left, bool only_label)
+/* Copies bytes up to the next end, reference or, of a label, separator: how many. There is room for all and 16 more. */
+static inline size_t copy_plain(char *to, const uint8_t *bytes, size_t left, bool only_label)
 {
     const unsigned char separator = only_label ? PROFDATA_SEPARATOR : STRING_END;
     size_t size = 0;
     for (; left - size >= 16; size += 16) {
-        sixteen some;
-        uint64_t found[2];
-        memcpy(&some, bytes + size, sizeof some);
-        sixteen is_end = (sixteen)((some >= STRING_REFERENCE) | (some == separator));
-        memcpy(found, &is_end, sizeof found);
-        if (found[0] | found[1])
-            break;
+        sixteen some = sixteen_load(bytes + size);
+        memcpy(to + size, &some, sizeof some);
+        unsigned end = sixteen_first((sixteen)((some >= STRING_REFERENCE) | (some == separator)));
+        if (end < 16)
+            return size + end;
     }
-    while (size < left && bytes[size] < STRING_REFERENCE && bytes[size] != separator)
-        size++;
+    for (; size < left && bytes[size] < STRING_REFERENCE && bytes[size] != separator; size++)
+        to[size] = (char)bytes[size];
     return size;
 }
 
@@ -313,15 +311,19 @@ static int expand_into(struct expansion *exp, uint64_t address)
             tell(strings, exp->begins[exp->depth - 1], "has no end");
             return LAM_E_TRUNCATED;
         }
-        size_t size = plain_length(bytes, left, exp->only_label);
-        add_text(exp, (const char *)bytes, size);
+        size_t most = left < COPIED_MAX ? (size_t)left : COPIED_MAX;
+        char *to = strbuf_room(exp->out, most + 16);
+        if (!to)
+            return LAM_E_NOMEM;
+        size_t size = copy_plain(to, bytes, most, exp->only_label);
+        strbuf_advance(exp->out, size);
         if (is_full(exp) || exp->pieces++ == PIECES_MAX) {
             strbuf_truncate(exp->out, exp->start_length);
             tell(strings, address, "is too long");
             return exp->out->failed ? LAM_E_NOMEM : LAM_E_TOOBIG;
         }
         at += size;
-        if (size == left)
+        if (size == most)
             continue;
         if (bytes[size] == STRING_REFERENCE) {
             int rc = follow(exp, at, bytes + size, left - size, &at);

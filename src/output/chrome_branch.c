@@ -28,7 +28,7 @@ struct branch {
 
 enum {
     NUMBERS_BYTES =
-        192, /* more than two times and a value with their keys take, and what copies write behind pieces */
+        256, /* more than two times and a value with their keys take, and what copies write behind pieces */
     ESCAPED_MAX = 6, /* times as long may text become */
     KEY_BYTES = 48,  /* of an argument, and its quotes */
 };
@@ -185,7 +185,7 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
                                    (has_args ? room_of_args(interval->args, interval->argc) : 0));
     if (rc < 0)
         return rc;
-    char *at = chrome_piece_copy(branch->bytes + branch->used, &head->piece);
+    char *at = chrome_piece_copy_head(branch->bytes + branch->used, &head->piece);
     at = put_time(at, interval->start_ns);
     at = put_literal(at, ",\"dur\":");
     at = put_time(at, interval->end_ns - interval->start_ns);

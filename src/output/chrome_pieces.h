@@ -10,10 +10,10 @@
 #include "base/strbuf.h"
 #include "output/time_text.h"
 
-enum { CHROME_COPY_BYTES = 32 }; /* pieces are copied in steps of so many */
+enum { CHROME_COPY_BYTES = 32, CHROME_HEAD_BYTES = 96 }; /* pieces are copied in steps of so many */
 
 struct chrome_piece {
-    const char *text; /* CHROME_COPY_BYTES more may be read of it */
+    const char *text; /* CHROME_HEAD_BYTES more may be read of it */
     uint32_t size;
 };
 
@@ -25,7 +25,7 @@ struct chrome_piece {
 static inline int chrome_piece_keep(struct arena *arena, struct strbuf *text,
                                     struct chrome_piece *piece)
 {
-    static const char after[CHROME_COPY_BYTES];
+    static const char after[CHROME_HEAD_BYTES];
     if (!strbuf_ok(text))
         return LAM_E_NOMEM;
     size_t size = text->length;
@@ -39,6 +39,15 @@ static inline int chrome_piece_keep(struct arena *arena, struct strbuf *text,
 static inline char *chrome_piece_copy(char *at, const struct chrome_piece *piece)
 {
     for (uint32_t done = 0; done < piece->size; done += CHROME_COPY_BYTES)
+        memcpy(at + done, piece->text + done, CHROME_COPY_BYTES);
+    return at + piece->size;
+}
+
+/* The same of one that is mostly as long as CHROME_HEAD_BYTES or shorter, without a branch that depends on it. */
+static inline char *chrome_piece_copy_head(char *at, const struct chrome_piece *piece)
+{
+    memcpy(at, piece->text, CHROME_HEAD_BYTES);
+    for (uint32_t done = CHROME_HEAD_BYTES; done < piece->size; done += CHROME_COPY_BYTES)
         memcpy(at + done, piece->text + done, CHROME_COPY_BYTES);
     return at + piece->size;
 }

@@ -25,7 +25,7 @@ static inline char *put_bytes(char *at, const char *text, size_t size)
 
 /* Eight digits of a number below 10^8, the first one in the lowest byte, each 0 … 9. Halves, then quarters, then digits are
  * parted side by side: 10486 / 2^20 is 1/100 for numbers below 10^4, 103 / 2^10 is 1/10 for those below 100. */
-static inline uint64_t eight_digits(uint32_t value)
+static inline __attribute__((always_inline)) uint64_t eight_digits(uint32_t value)
 {
     uint64_t fours = value / 10000 | (uint64_t)(value % 10000) << 32;
     uint64_t hundreds = (fours * 10486 >> 20) & UINT64_C(0x7f0000007f);
@@ -45,7 +45,7 @@ static inline void put_eight(char *at, uint64_t digits)
 }
 
 /* Below 10^8, without a branch. */
-static inline char *put_short(char *at, uint32_t value)
+static inline __attribute__((always_inline)) char *put_short(char *at, uint32_t value)
 {
     uint64_t digits = eight_digits(value);
     unsigned zeros = (unsigned)__builtin_ctzll(digits | UINT64_C(1) << 56) / 8;
@@ -53,7 +53,7 @@ static inline char *put_short(char *at, uint32_t value)
     return at + 8 - zeros;
 }
 
-static inline char *put_digits(char *at, uint64_t value)
+static inline __attribute__((always_inline)) char *put_digits(char *at, uint64_t value)
 {
     const uint64_t limit = 100000000;
     if (value < limit)
@@ -71,7 +71,7 @@ static inline char *put_digits(char *at, uint64_t value)
 }
 
 /* value / 1000 with up to three decimals, as put_microseconds(). */
-static inline char *put_thousandth(char *at, uint64_t value)
+static inline __attribute__((always_inline)) char *put_thousandth(char *at, uint64_t value)
 {
     at = put_digits(at, value / 1000);
     uint32_t rest = (uint32_t)(value % 1000), tenths = rest / 10;
