@@ -24,8 +24,8 @@ void file_reserve_more(struct file_reserve *reserve, size_t bytes)
     if (!reserve->is_on || reserve->written <= reserve->reserved || reserve->written < FIRST_BYTES)
         return;
     int before = errno;
-    uint64_t from = reserve->written - bytes;
-    from = from > reserve->reserved ? from : reserve->reserved;
+    uint64_t from =
+        reserve->reserved; /* also of what was written before: all of it or nothing is written back early */
     uint64_t size = reserve->written - from + STEP_BYTES;
     reserve->is_on = from <= INT64_MAX - size &&
                      fallocate(reserve->fd, FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)size) == 0;

@@ -13,6 +13,7 @@
 #include "cli/common_options.h"
 #include "cli/launcher_talk.h"
 #include "cli/read_report.h"
+#include "input/input_kind.h"
 #include "output/write_report.h"
 
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
@@ -159,10 +160,22 @@ static void say_what_keys_need(const struct report_settings *set)
             unit_bytes((double)bytes).text);
 }
 
+/* They have no stacks, and nothing to classify: a report of a small one is done before the rules are read. */
+static bool are_self_profiles(const struct report_settings *set)
+{
+    for (size_t i = 0; i < set->input_count; i++) {
+        enum input_kind kind;
+        if (input_kind_of(set->inputs[i], &kind, NULL) < 0 || kind != INPUT_PROFDATA)
+            return false;
+    }
+    return true;
+}
+
 static int run_report(struct report_settings *set, struct lam_error *err)
 {
     struct classifier_options options = {.files = set->markers.items,
-                                         .file_count = set->markers.count};
+                                         .file_count = set->markers.count,
+                                         .no_builtin = are_self_profiles(set)};
     struct classifier *cls;
     if (set->view.unit || set->format == FORMAT_JSON)
         set->top = set->has_top ? set->top : 0;
