@@ -199,10 +199,10 @@ static struct slot_place put_call(struct lane *lane, uint32_t kind, uint32_t lab
 
 static void enter_all(struct lane *lane, const struct calls *calls, struct frame *frame)
 {
-    struct slot_place place = put_call(lane, lane->rec->call_kind, frame->label, UINT64_MAX, 0, 0);
-    frame->ref = place.ref;
-    frame->began = place.time;
-    frame->start = calls_active(calls, place.time);
+    struct lam_handle handle = lane_begin_event(lane, lane->rec->call_kind, frame->label);
+    frame->ref = handle.ref;
+    frame->began = handle.start;
+    frame->start = calls_active(calls, handle.start);
 }
 
 static struct lam_recorder *argument_of(struct lam_recorder *rec)
@@ -681,9 +681,8 @@ static __attribute__((noinline)) uint32_t enter_callee(struct lane *lane, struct
 /* Every call, the long way. */
 static __attribute__((noinline)) void begin_callee(struct lane *lane, struct lam_open_call *call)
 {
-    struct slot_place place = put_call(lane, lane->rec->call_kind, call->label, UINT64_MAX, 0, 0);
-    call->handle = (struct lam_handle){place.ref, place.time};
-    call->told = place.slot ? LAM_TOLD_HANDLE : 0;
+    call->handle = lane_begin_event(lane, lane->rec->call_kind, call->label);
+    call->told = call->handle.ref ? LAM_TOLD_HANDLE : 0;
 }
 
 void lam_callee_enter_event(struct lam_recorder *rec, struct lam_callee *callee,

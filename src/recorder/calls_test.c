@@ -873,6 +873,47 @@ static void labels_of_all_sorts(void **state)
     end();
 }
 
+/* Calls that are stored one by one have what is counted beside the clock, also those that fill a page to its last slot. */
+static void counted_calls(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"counters=cpu", "counters=cpu,calls=auto:4M",
+                                           "counters=cpu,calls=one_in:4",
+                                           "counters=cpu,calls=threshold:5ns"};
+    enum { CALLS = 3001 };
+    for (size_t policy = 0; policy < 4; policy++) {
+        begin_with(policies[policy]);
+        struct lam_callee g = {.label = label("g").id};
+        const struct lam_open_call none = {.told = 0};
+        enter("main", 0);
+        for (int i = 0; i < CALLS; i++) {
+            struct lam_open_call open;
+            enter("f", 1);
+            leave("f", 7);
+            lam_callee_enter(LAM_DEFAULT, &g, &none, &open);
+            fake_ns += 7;
+            lam_callee_exit(LAM_DEFAULT, &open);
+        }
+        leave("main", 1);
+        finish();
+        size_t counted = 0;
+        for (size_t i = 0; policy < 2 && i < in.count; i++) {
+            const struct decoded_event *ev = &in.events[i];
+            if (ev->code < STREAM_SLOT_KIND_MIN || !ev->end)
+                continue;
+            assert_int_equal(ev->more_count, 1);
+            assert_int_equal(stream_slot_code(ev->more), STREAM_SLOT_COUNTER);
+            const struct stream_slot *end = ev->ended_elsewhere ? ev->end_more : ev->more;
+            assert_int_equal(stream_slot_code(end), STREAM_SLOT_COUNTER);
+            assert_int_equal(end->rest - (ev->ended_elsewhere ? ev->more->rest : 0),
+                             ev->end - ev->start);
+            counted++;
+        }
+        assert_int_equal(counted, policy < 2 ? 2 * CALLS + 1 : 0);
+        end();
+    }
+}
+
 static void a_million_labels(void **state)
 {
     (void)state;
@@ -926,6 +967,7 @@ int main(void)
         cmocka_unit_test(one_in_n_by_callees),
         cmocka_unit_test(one_in_n_of_a_long_loop),
         cmocka_unit_test(callees_under_other_policies),
+        cmocka_unit_test(counted_calls),
         cmocka_unit_test(late_names),
         cmocka_unit_test(labels_of_all_sorts),
         cmocka_unit_test(a_million_labels),

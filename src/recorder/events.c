@@ -15,13 +15,16 @@ static struct stream_slot *store_counters(struct lane *lane, struct stream_slot 
     return slot;
 }
 
-/* The values at the start, in the slots behind the event, become differences. */
+/* The values at the start, in the slots behind the event, become differences. A handle of nowhere may name any slot of the page:
+ * what lies behind the last one that was taken is not looked at. */
 static void settle_counters(struct lane *lane, struct stream_slot *slot)
 {
+    const struct stream_slot *end =
+        (const struct stream_slot *)LANE_LOAD(lane->next); // NOLINT(performance-no-int-to-ptr)
+    if (slot < end && stream_slot_code(slot) == STREAM_SLOT_KIND)
+        slot++;
     for (uint32_t i = 0; i < lane->counters; i++, slot++) {
-        if (stream_slot_code(slot) == STREAM_SLOT_KIND)
-            slot++;
-        if (stream_slot_code(slot) != STREAM_SLOT_COUNTER)
+        if (slot >= end || stream_slot_code(slot) != STREAM_SLOT_COUNTER)
             return;
         uint64_t value = counter_read(&lane->counter[i]);
         slot_more(slot, i + 1, STREAM_SLOT_COUNTER, 1, value - slot->rest);
@@ -75,6 +78,11 @@ static inline struct lam_handle begin(struct lane *lane, uint32_t kind, uint32_t
     }
     lane_leave(lane, before);
     return (struct lam_handle){place.ref, place.time};
+}
+
+struct lam_handle lane_begin_event(struct lane *lane, uint32_t kind, uint32_t id)
+{
+    return begin(lane, kind, id);
 }
 
 /* What follows the slot of an interval in a call of the tree: the call's node, and the rest. */

@@ -361,6 +361,8 @@ uint32_t counters_list(uint32_t bits, enum lam_counter out[4]);
 
 /* ---- events.c ---- */
 
+/* An interval, with its counters, that is in no stack of calls. The handle is empty when there is no room. */
+struct lam_handle lane_begin_event(struct lane *lane, uint32_t kind, uint32_t id);
 /* The end of an interval: in its place, or elsewhere. */
 int lane_end_event(struct lane *lane, struct lam_handle handle, uint64_t now);
 
