@@ -112,7 +112,8 @@ LAM_API int lam_reader_begin(struct lam_reader *reader, enum lam_reader_order or
 /* 1 and the next event, which stays until the next call; 0 at the end; LAM_E_NOMEM; LAM_E_INVAL before lam_reader_begin(). */
 LAM_API int lam_reader_next(struct lam_reader *reader, const struct lam_event **event);
 
-/* The arguments of the event that was given out last: "name=value" or the value alone. *args stays until the next call of any
+/* The arguments of the event that was given out last: "name=value" or the value alone; then what was counted beside the clock, if
+ * the interval has ended: "cpu time=1200 ns". *args stays until the next call of any
  * function. Returns how many, or LAM_E_NOMEM. */
 LAM_API int lam_reader_args(struct lam_reader *reader, const struct lam_text **args);
 

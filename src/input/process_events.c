@@ -99,6 +99,9 @@ static int find_args(struct process_events *events, const struct event *event)
     int rc = event_names_add_args(&events->names, event->kind, event->id, &events->args);
     if (rc >= 0)
         rc = event_names_add_slots(&events->names, event->more, event->more_count, &events->args);
+    if (rc >= 0 && events->sink->wants.counters)
+        rc = event_names_add_counters(&events->names, event->more, event->more_count, event->at_end,
+                                      &events->args);
     size_t from = 0;
     for (size_t i = 0; rc >= 0 && i < events->args.ends.count; i++) {
         size_t end = events->args.ends.items[i];

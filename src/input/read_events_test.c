@@ -298,6 +298,50 @@ static void labels_and_arguments(void **state)
     make_close(em.make);
 }
 
+/* In place, by an end of the same thread elsewhere, by one of another thread, and of one that never ended. */
+static void counted_beside_the_clock(void **state)
+{
+    (void)state;
+    struct event_make em = begin();
+    struct stream_rec_counter cpu = {S_NAME, STREAM_MEASURE_CPU_TIME}, other = {S_VALUE, 0};
+    event_make_record(&em, STREAM_REC_COUNTER, 1, &cpu, sizeof cpu, NULL, 0);
+    event_make_record(&em, STREAM_REC_COUNTER, 2, &other, sizeof other, NULL, 0);
+    event_make_owner(&em, 1, 1, AT(0));
+    event_make_owner(&em, 2, 2, AT(0));
+    uint64_t outer = event_make_interval(&em, 1, KIND_FN, S_MAIN, AT(10), OPEN);
+    event_make_more(&em, 1, 1, STREAM_SLOT_COUNTER, 0, 1000);
+    event_make_more(&em, 1, 2, STREAM_SLOT_COUNTER, 0, 7);
+    event_make_interval(&em, 1, KIND_FN, S_A, AT(11), AT(20));
+    event_make_more(&em, 1, 1, STREAM_SLOT_COUNTER, 1, 800);
+    uint64_t handed = event_make_interval(&em, 1, KIND_FN, S_B, AT(30), OPEN);
+    event_make_more(&em, 1, 1, STREAM_SLOT_COUNTER, 0, 5000);
+    event_make_slot(&em, 2, 1, STREAM_SLOT_END, AT(40), handed);
+    event_make_more(&em, 2, 1, STREAM_SLOT_COUNTER, 0, 6000);
+    event_make_interval(&em, 1, KIND_FN, S_PARSE, AT(50), OPEN);
+    event_make_more(&em, 1, 1, STREAM_SLOT_COUNTER, 0, 5500);
+    event_make_slot(&em, 1, 1, STREAM_SLOT_END, AT(60), outer);
+    event_make_more(&em, 1, 1, STREAM_SLOT_COUNTER, 0, 9000);
+    event_make_more(&em, 1, 2, STREAM_SLOT_COUNTER, 0, 9);
+    event_make_more(&em, 1, 7777, STREAM_SLOT_COUNTER, 0, 9);
+    struct note note;
+    char path[] = "/tmp/lamella-events-XXXXXX";
+    close(mkstemp(path));
+    file_write_all(path, em.make->bytes, em.make->size, NULL);
+    read_bytes(path, (struct profile_wants){.args = true, .counters = true}, &note);
+    const char *text = strbuf_text(&note.text);
+    assert_non_null(strstr(text, "(file=8000 ns) (Value=2)\n"));
+    assert_non_null(strstr(text, "Fn:a t1 [11,20]@1 self 9 (file=800 ns)\n"));
+    assert_non_null(strstr(text, "Fn:b t1 [30,40]@1 self 10 ended by t2\n"));
+    assert_non_null(strstr(text, "Fn:parse t1 [50,"));
+    assert_null(strstr(text, "5500"));
+    strbuf_free(&note.text);
+    read_bytes(path, (struct profile_wants){.args = true}, &note);
+    assert_null(strstr(strbuf_text(&note.text), "file="));
+    strbuf_free(&note.text);
+    unlink(path);
+    make_close(em.make);
+}
+
 static void ends_and_pauses_elsewhere(void **state)
 {
     (void)state;
@@ -736,17 +780,12 @@ static void odd_strings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_and_arguments),
-        cmocka_unit_test(ends_and_pauses_elsewhere),
-        cmocka_unit_test(stored_when_over_with_folds),
-        cmocka_unit_test(lanes_serve_many_threads),
-        cmocka_unit_test(tracks_move),
-        cmocka_unit_test(trees_are_folds),
-        cmocka_unit_test(weights_and_self),
-        cmocka_unit_test(measured_active),
-        cmocka_unit_test(joined_with_the_agent),
-        cmocka_unit_test(recorders_have_rows),
-        cmocka_unit_test(odd_strings),
+        cmocka_unit_test(labels_and_arguments),      cmocka_unit_test(counted_beside_the_clock),
+        cmocka_unit_test(ends_and_pauses_elsewhere), cmocka_unit_test(stored_when_over_with_folds),
+        cmocka_unit_test(lanes_serve_many_threads),  cmocka_unit_test(tracks_move),
+        cmocka_unit_test(trees_are_folds),           cmocka_unit_test(weights_and_self),
+        cmocka_unit_test(measured_active),           cmocka_unit_test(joined_with_the_agent),
+        cmocka_unit_test(recorders_have_rows),       cmocka_unit_test(odd_strings),
         cmocka_unit_test(stored_late_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -849,7 +849,7 @@ struct profile_sink write_chrome_sink(void *state)
         .ctx = chrome,
         .ops = &chrome_ops,
         .branches = &branch_ops,
-        .wants = {.order = PROFILE_ORDER_ANY, .args = !chrome->options.redacts}};
+        .wants = {.order = PROFILE_ORDER_ANY, .args = !chrome->options.redacts, .counters = true}};
 }
 
 int write_chrome_finish(void *state, struct lam_error *err)

@@ -430,7 +430,7 @@ struct profile_sink write_firefox_sink(void *state)
     return (struct profile_sink){
         .ctx = state,
         .ops = &firefox_ops,
-        .wants = {.order = PROFILE_ORDER_START, .args = !firefox->options.redacts}};
+        .wants = {.order = PROFILE_ORDER_START, .args = !firefox->options.redacts, .counters = true}};
 }
 
 /* ---- the file ---- */

@@ -782,7 +782,7 @@ struct profile_sink write_perfetto_sink(void *state)
     return (struct profile_sink){
         .ctx = state,
         .ops = &perfetto_ops,
-        .wants = {.order = PROFILE_ORDER_START, .args = !perfetto->options.redacts}};
+        .wants = {.order = PROFILE_ORDER_START, .args = !perfetto->options.redacts, .counters = true}};
 }
 
 int write_perfetto_finish(void *state, struct lam_error *err)

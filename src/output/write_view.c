@@ -764,7 +764,7 @@ struct profile_sink write_view_sink(struct view *view)
     return (struct profile_sink){
         .ctx = view,
         .ops = &view_ops,
-        .wants = {.order = PROFILE_ORDER_START, .args = true, .fold_paths = true}};
+        .wants = {.order = PROFILE_ORDER_START, .args = true, .counters = true, .fold_paths = true}};
 }
 
 uint64_t write_view_found(const struct view *view)

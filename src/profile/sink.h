@@ -315,8 +315,9 @@ enum profile_order {
 
 struct profile_wants {
     enum profile_order order;
-    bool args;  /* texts of arguments */
-    bool paths; /* profile_path, and path ids in events */
+    bool args;     /* texts of arguments */
+    bool counters; /* and of what was counted beside the clock, behind them */
+    bool paths;    /* profile_path, and path ids in events */
     bool fold_paths; /* the same for folds alone: of programs with millions of paths, few lead to a fold */
     bool sample_paths; /* profile_sample_path; only with `paths` */
     bool sums; /* profile_sum and profile_thread_sum instead of intervals and instants, where the input can; never with

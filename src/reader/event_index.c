@@ -141,22 +141,30 @@ static int on_mark(struct build *build, const struct stream_slot *slot, uint64_t
     return array_push(&build->index->marks, mark);
 }
 
-/* What the slots behind an END say of the interval: its times as they were measured. */
+/* What the slots behind an END say of the interval: its times as they were measured, and its counters. */
 static int on_end(struct build *build, const struct event_page *page, uint32_t at,
                   const struct stream_slot *slot, uint64_t time)
 {
     struct event_mark measured = {.self = UINT64_MAX, .active = UINT64_MAX};
+    struct event_end_counters counters = {0};
     uint32_t behind = event_slots_behind(page, at + 1);
     for (uint32_t i = 0; i < behind; i++) {
         struct stream_slot more = event_slot_load(&page->slots[at + 1 + i]);
-        if (!(more.head >> STREAM_SLOT_TIME_SHIFT & 1))
-            continue;
-        if (stream_slot_code(&more) == STREAM_SLOT_SELF)
+        uint32_t code = stream_slot_code(&more), number = stream_slot_id(&more) - 1;
+        bool is_set = more.head >> STREAM_SLOT_TIME_SHIFT & 1;
+        if (code == STREAM_SLOT_SELF && is_set)
             measured.self = more.rest;
-        else if (stream_slot_code(&more) == STREAM_SLOT_ACTIVE)
+        else if (code == STREAM_SLOT_ACTIVE && is_set)
             measured.active = more.rest;
+        else if (code == STREAM_SLOT_COUNTER && number < EVENT_COUNTERS_MAX) {
+            counters.known |= 1u << number;
+            counters.value[number] = more.rest;
+        }
     }
-    return on_mark(build, slot, time, stream_slot_id(slot), 0, &measured);
+    if (counters.known && array_push(&build->index->end_counters, counters) < 0)
+        return LAM_E_NOMEM;
+    uint32_t at_end = counters.known ? (uint32_t)build->index->end_counters.count : 0;
+    return on_mark(build, slot, time, stream_slot_id(slot), at_end, &measured);
 }
 
 /* What calls of the tree took inside of an interval. */
@@ -435,6 +443,7 @@ void event_index_free(struct event_index *index)
     array_free(&index->lanes);
     array_free(&index->marks);
     array_free(&index->folds);
+    array_free(&index->end_counters);
     array_free(&index->later);
     array_free(&index->threads);
     map_free(&index->thread_at);

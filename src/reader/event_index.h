@@ -15,7 +15,7 @@ struct event_mark { /* something about an interval, stored elsewhere */
     uint32_t lane;
     uint32_t thread; /* that stored it */
     uint32_t code;   /* END, PAUSE, RESUME, FOLD, CALLS */
-    uint32_t fold;   /* index */
+    uint32_t fold;   /* index. END: of its counters, behind 1; 0: none */
     uint64_t self; /* END: the interval's as it was measured; UINT64_MAX: not told. CALLS: theirs */
     uint64_t active; /* the same */
 };
@@ -61,6 +61,7 @@ struct event_index {
     LAM_ARRAY(struct event_lane_info) lanes; /* by number */
     LAM_ARRAY(struct event_mark) marks;      /* by lane, where, time */
     LAM_ARRAY(struct event_fold) folds;
+    LAM_ARRAY(struct event_end_counters) end_counters;
     LAM_ARRAY(struct event_later) later;    /* by lane, segment, start */
     LAM_ARRAY(struct event_thread) threads; /* as they come */
     struct map thread_at;                   /* number → index in threads */

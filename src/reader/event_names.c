@@ -513,15 +513,40 @@ static void add_value(struct event_names *names, const struct stream_slot *slot,
     }
 }
 
-static void add_counter(struct event_names *names, const struct stream_slot *slot, struct strbuf *out)
+static void add_counter(struct event_names *names, uint32_t counter, uint64_t value,
+                        struct strbuf *out)
 {
-    uint32_t counter = stream_slot_id(slot);
-    if (counter < names->counters.count && names->counters.items[counter].name)
-        event_names_add_string(names, names->counters.items[counter].name, out);
+    struct event_counter info = {0};
+    if (counter < names->counters.count)
+        info = names->counters.items[counter];
+    if (info.name)
+        event_names_add_string(names, info.name, out);
     else
         add_number(out, counter);
-    strbuf_add(out, slot->head >> 40 & 1 ? "+=" : "=");
-    strbuf_add_u64(out, slot->rest);
+    strbuf_add_char(out, '=');
+    strbuf_add_u64(out, value);
+    if (info.measure == STREAM_MEASURE_CPU_TIME)
+        strbuf_add(out, " ns");
+}
+
+int event_names_add_counters(struct event_names *names, const struct stream_slot *slots, size_t count,
+                             const struct event_end_counters *at_end, struct event_args *args)
+{
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && i < count; i++) {
+        uint32_t number = stream_slot_id(&slots[i]) - 1;
+        uint64_t value = slots[i].rest;
+        if (stream_slot_code(&slots[i]) != STREAM_SLOT_COUNTER)
+            continue;
+        if (!(slots[i].head >> STREAM_SLOT_TIME_SHIFT & 1)) { /* as it began */
+            if (!at_end || number >= EVENT_COUNTERS_MAX || !(at_end->known >> number & 1))
+                continue;
+            value = at_end->value[number] - value;
+        }
+        add_counter(names, number + 1, value, &args->texts);
+        rc = end_arg(args);
+    }
+    return rc;
 }
 
 int event_names_add_slots(struct event_names *names, const struct stream_slot *slots, size_t count,
@@ -536,8 +561,6 @@ int event_names_add_slots(struct event_names *names, const struct stream_slot *s
                 strbuf_add_char(&args->texts, '=');
             }
             add_value(names, &slots[i], count - i - 1, &args->texts);
-        } else if (code == STREAM_SLOT_COUNTER) {
-            add_counter(names, &slots[i], &args->texts);
         } else {
             continue;
         }

@@ -81,8 +81,21 @@ void event_args_free(struct event_args *args);
 int event_names_add_args(struct event_names *names, uint32_t kind, uint32_t id,
                          struct event_args *args);
 
-/* Those in the slots behind an event: "name=value", or the value alone. LAM_OK or LAM_E_NOMEM. */
+/* The arguments in the slots behind an event: "name=value", or the value alone. LAM_OK or LAM_E_NOMEM. */
 int event_names_add_slots(struct event_names *names, const struct stream_slot *slots, size_t count,
                           struct event_args *args);
+
+enum { EVENT_COUNTERS_MAX = 4 };
+
+/* What the counters beside the clock stood at when an interval ended, by their number less 1. */
+struct event_end_counters {
+    uint32_t known; /* bits */
+    uint64_t value[EVENT_COUNTERS_MAX];
+};
+
+/* What was counted beside the clock in an interval that has ended, by the slots behind it: "cpu time=1200 ns". at_end: what an END
+ * elsewhere says, NULL. */
+int event_names_add_counters(struct event_names *names, const struct stream_slot *slots, size_t count,
+                             const struct event_end_counters *at_end, struct event_args *args);
 
 #endif

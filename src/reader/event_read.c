@@ -64,7 +64,7 @@ static void add_more(struct event *event, const struct event_page *page, uint32_
 }
 
 /* An end that lies in the slot, else the first of its END slots. */
-static void set_end(struct event *event, uint64_t payload)
+static void set_end(struct event *event, uint64_t payload, const struct event_index *index)
 {
     event->is_open = payload == 0;
     event->end = payload ? event->start + payload - 1 : event->start;
@@ -75,6 +75,7 @@ static void set_end(struct event *event, uint64_t payload)
         event->is_open = false;
         event->end = mark->time;
         event->end_thread = mark->thread;
+        event->at_end = mark->fold ? &index->end_counters.items[mark->fold - 1] : NULL;
         if (mark->self != UINT64_MAX) {
             event->has_self = true;
             event->self = mark->self;
@@ -114,7 +115,7 @@ static bool decode(const struct event_lane *lane, const struct event_page *page,
         return true;
     if (lane->page_has_marks || page != &lane->page)
         event->marks = event_index_marks(lane->index, lane->info, where_of(page, at));
-    set_end(event, stream_slot_payload(slot));
+    set_end(event, stream_slot_payload(slot), lane->index);
     return true;
 }
 
@@ -373,6 +374,8 @@ static bool give_out(struct event_lane *lane, struct event *event)
         event->track = event->own_track ? event->own_track : lane->track;
         if (!event->end_thread)
             event->end_thread = lane->thread;
+        if (event->end_thread != event->thread) /* which has counters of its own */
+            event->at_end = NULL;
         return true;
     }
 }

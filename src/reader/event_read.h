@@ -31,7 +31,8 @@ struct event {
     uint32_t own_track;       /* as it says itself; 0: it says nothing */
     uint64_t value;           /* of an integer */
     const struct event_fold *fold;
-    struct event_marks marks;       /* pauses and folds among them; live as long as the index */
+    struct event_marks marks; /* pauses and folds among them; live as long as the index */
+    const struct event_end_counters *at_end; /* of one whose end its own thread stored elsewhere; else NULL */
     const struct stream_slot *more; /* arguments, counters, …; until the next event */
     uint32_t more_count;
     uint64_t offset; /* in the file as recorded */

@@ -530,6 +530,9 @@ int lam_reader_args(struct lam_reader *reader, const struct lam_text **args)
     int rc = event_names_add_args(&source->names, event->kind, event->id, &reader->args);
     if (rc >= 0)
         rc = event_names_add_slots(&source->names, event->more, event->more_count, &reader->args);
+    if (rc >= 0)
+        rc = event_names_add_counters(&source->names, event->more, event->more_count, event->at_end,
+                                      &reader->args);
     size_t from = 0;
     for (size_t i = 0; rc >= 0 && i < reader->args.ends.count; i++) {
         size_t end = reader->args.ends.items[i];
