@@ -288,6 +288,36 @@ def test_started_deep_in_a_stack_and_stopped_in_a_call():
     check(deepest >= 31, f"depth {deepest}")
 
 
+INTERVALS = """
+local lamella = require "lamella"
+local function f() local x = 0 for i = 1, 20000 do x = x + i end return x end
+local function g()
+  local part <close> = lamella.interval("part")
+  lamella.instant("mark")
+  f()
+  local other = lamella.interval("other") f() other:finish()
+end
+g()
+"""
+
+
+def test_intervals_stand_among_calls():
+    for options in (None, "calls=tree", "calls=threshold:1us", "calls=auto:64K"):
+        lua(script("intervals.lua", INTERVALS), options=options)
+        found = report()
+        rows = {row["path"]: row for row in found["paths"]}
+        ways = set()
+        for row in rows.values():
+            way = []
+            while row:
+                way.append(row["label"].split(" (")[0])
+                row = rows.get(row["parent"])
+            ways.add(tuple(way[:4]))
+        for way in (("part", "g"), ("f", "part", "g"), ("f", "other", "part", "g")):
+            check(any(have[: len(way)] == way for have in ways), f"{options}: no {way} in {ways}")
+        equal(found["intervals"]["overlapping"], 0, f"{options}: overlapping")
+
+
 NAMES = b"""
 local strange = setmetatable({}, {__index = function(t, k) return function() return 1 end end})
 strange["a\\27b"]() strange["semi;colon 12"]() strange["nl\\n"]() strange["\\255\\254"]() strange["nul\\0x"]() strange[("e"):rep(100000)]()

@@ -93,6 +93,8 @@ def test_by_hand(python, version):
     labels = collections.Counter(row["label"] for row in rows if row["type"] == "interval")
     for label in ("sorted (C)", "list.append (C)", "len (C)"):
         assert labels[label] >= 1, labels
+    assert counts[("<module>", "c_calls", "part", "loads")] == 1, counts
+    assert not any("overlaps" in row["flags"] for row in rows if row["type"] == "interval"), rows
     is_whole(rows)
 
 

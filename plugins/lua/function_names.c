@@ -295,7 +295,8 @@ struct function *function_learn(struct functions *functions, lua_State *L, lua_D
         *function = (struct function){.lines = lines, .is_learnt = true};
         remember(function, key, ar, functions->peeks);
         function->flags = flags_of(functions, c_function);
-        function->callee.label = label_of(L, functions->main, ar, key);
+        if (!module_has(c_function))
+            function->callee.label = label_of(L, functions->main, ar, key);
     }
     lua_pop(L, 1);
     return function;

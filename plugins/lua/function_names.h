@@ -34,6 +34,9 @@ struct functions {
     lua_CFunction yield, resume, wrapped;
 };
 
+/* lua_module.c: a function of the module itself. It has no label: an interval that it begins or ends would overlap its call. */
+bool module_has(lua_CFunction function);
+
 /* Needs a Lua stack with room for 8 values. */
 int functions_init(struct functions *functions, lua_State *L, bool peeks);
 void functions_free(struct functions *functions);

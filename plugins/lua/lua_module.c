@@ -212,6 +212,15 @@ static void hide_global(lua_State *L, lua_Debug *ar)
         hook(L, ar);
 }
 
+bool module_has(lua_CFunction function)
+{
+    static const lua_CFunction own[] = {start, stop, interval, finish, instant};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (function == own[i])
+            return true;
+    return false;
+}
+
 int luaopen_lamella(lua_State *L)
 {
     static const luaL_Reg functions[] = {

@@ -77,6 +77,7 @@ struct function *function_new(PyCodeObject *code, struct function *before)
     return function;
 }
 
+/* 0 for the plug-in's own: an interval that such a function begins or ends would overlap its call. */
 static struct lam_label new_builtin_label(PyObject *callable)
 {
     PyObject *type, *value, *traceback;
@@ -84,12 +85,16 @@ static struct lam_label new_builtin_label(PyObject *callable)
     PyObject *name = PyObject_GetAttrString(callable, "__qualname__");
     PyObject *module = PyCFunction_Check(callable) ? ((PyCFunctionObject *)callable)->m_module : NULL;
     PyObject *text = NULL;
+    struct lam_label label = {0};
+    int is_own = module && PyUnicode_Check(module) &&
+                 PyUnicode_CompareWithASCIIString(module, PLUGIN_MODULE) == 0;
     if (name && module && PyUnicode_Check(module) &&
         PyUnicode_CompareWithASCIIString(module, "builtins"))
         text = PyUnicode_FromFormat("%U.%S (C)", module, name);
     else if (name)
         text = PyUnicode_FromFormat("%S (C)", name);
-    struct lam_label label = label_of_text(text);
+    if (!is_own)
+        label = label_of_text(text);
     Py_XDECREF(text);
     Py_XDECREF(name);
     PyErr_Restore(type, value, traceback);
@@ -117,5 +122,5 @@ struct lam_callee *builtin_of(PyObject *callable)
         *callee = (struct lam_callee){.label = new_builtin_label(callable).id};
     slot->more = plugin.generation;
     slot->value = callee;
-    return callee;
+    return callee->label ? callee : NULL;
 }

@@ -287,7 +287,7 @@ static PyMethodDef methods[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "lamella._lamella", NULL, -1, methods, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, PLUGIN_MODULE, NULL, -1, methods, NULL, NULL, NULL, NULL,
 };
 
 /* In the child, before any of its hooks: what is open there is entered anew with its next call. */

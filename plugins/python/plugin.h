@@ -10,6 +10,8 @@
 #if PY_VERSION_HEX < 0x030b0000 || defined(Py_GIL_DISABLED)
 #error "CPython 3.11 or later, with the interpreter lock"
 #endif
+#define PLUGIN_MODULE "lamella._lamella"
+
 #define HAS_MONITORING (PY_VERSION_HEX >= 0x030c0000)
 #if HAS_MONITORING
 #define code_set_extra PyUnstable_Code_SetExtra
@@ -87,7 +89,7 @@ static inline struct function *function_of(PyCodeObject *code)
                ? function
                : function_new(code, function);
 }
-/* Of a built-in function or method; NULL: it is neither, or there is no memory. */
+/* Of a built-in function or method; NULL: it is neither, is one of the plug-in's own, or there is no memory. */
 struct lam_callee *builtin_of(PyObject *callable);
 struct lam_label label_of_text(PyObject *text);
 
