@@ -8,6 +8,7 @@
  * What to look at: LAM_SCOPE for the phases; queries that answer themselves from a cache and are recorded with the number of
  * their key, whose name is given at the end, all at once; work items that are queued by one thread and finished by another
  * (detached intervals); a value over time (how many items wait). Without LAMELLA_OUT none of it does anything. */
+#define _POSIX_C_SOURCE 200809L /* open_memstream() */
 #include <lamella/lamella.h>
 
 #include <ctype.h>
