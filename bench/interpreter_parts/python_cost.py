@@ -75,12 +75,13 @@ def compare(python, version, program, size, runs, directory):
     calls = taken["empty profile"][0][2]
     plain = statistics.median(one[1] for one in taken["plain"])
     hook = statistics.median(one[1] for one in taken["empty profile"]) - plain
+    tool = statistics.median(one[1] for one in taken["empty monitoring"]) - plain if "empty monitoring" in taken else 0
     print(f"\n{program} on CPython {'.'.join(map(str, version))}: {calls:,} calls, {plain:.2f} s")
-    print(f"  {'':30} {'ns a call':>9} {'÷ empty hook':>12} {'÷ plain':>8} {'bytes a call':>12}")
+    print(f"  {'':30} {'ns a call':>9} {'÷ empty hook':>12} {'÷ empty tool' if tool else '':>12} {'÷ plain':>8} {'bytes a call':>12}")
     for how in ways[1:]:
         seconds = statistics.median(one[1] for one in taken[how])
         bytes_a_call = f"{taken[how][0][3] / calls:.1f}" if how.startswith("lamella") else ""
-        print(f"  {how:30} {(seconds - plain) / calls * 1e9:9.0f} {(seconds - plain) / hook:12.2f} {seconds / plain:8.2f} {bytes_a_call:>12}")
+        print(f"  {how:30} {(seconds - plain) / calls * 1e9:9.0f} {(seconds - plain) / hook:12.2f} {f'{(seconds - plain) / tool:.2f}' if tool else '':>12} {seconds / plain:8.2f} {bytes_a_call:>12}")
     for name, is_there in found.items():
         if not is_there:
             print(f"  {name:30} is not installed: skipped")
