@@ -72,9 +72,9 @@ struct view {
     uint32_t first_thread;
     uint32_t pid;
     enum profile_measure measure;
-    bool has_samples;
     bool process_is_shown;
-    const char *exe; /* of the process at hand */
+    bool has_events, has_sampler; /* in the recording */
+    const char *exe;              /* of the process at hand */
     struct symbol_names names;
     struct stack_states states; /* with a classifier only */
     uint64_t found;             /* write_view_found() */
@@ -84,6 +84,7 @@ struct view {
 void view_begin(struct view *view, const char *type);
 int view_end(struct view *view);
 
+/* Microseconds; nanoseconds where there are events, many of which may take less. */
 void view_put_time(const struct view *view, struct strbuf *line, int64_t at_ns);
 const char *view_duration(uint64_t ns, struct unit_text *text);
 const char *view_amount(const struct view *view, uint64_t ns,

@@ -54,8 +54,9 @@ void view_put_time(const struct view *view, struct strbuf *line, int64_t at_ns)
         strbuf_addf(line, "%lld", (long long)at_ns);
         return;
     }
-    strbuf_addf(line, "%s%lld.%06lld", at_ns < 0 ? "-" : "", (long long)llabs(at_ns / 1000000000),
-                (long long)llabs(at_ns / 1000 % 1000000));
+    long long seconds = llabs(at_ns / 1000000000), rest = llabs(at_ns % 1000000000);
+    strbuf_addf(line, view->has_events ? "%s%lld.%09lld" : "%s%lld.%06lld", at_ns < 0 ? "-" : "",
+                seconds, view->has_events ? rest : rest / 1000);
 }
 
 static void put_text(struct strbuf *line, struct profile_text text)
@@ -109,11 +110,28 @@ bool view_contains(struct profile_text text, const char *part)
 
 /* ---- session, process ---- */
 
+/* What is not known is left out. */
+static void put_known(struct strbuf *line, const char *what, uint64_t ns)
+{
+    struct unit_text text;
+    if (ns != PROFILE_UNKNOWN)
+        strbuf_addf(line, "  %s %s", what, view_duration(ns, &text));
+}
+
+static void json_exit_code(struct json_writer *json, int exit_code)
+{
+    if (exit_code >= 0)
+        json_member_i64(json, "exit_code", exit_code);
+    else
+        json_member_null(json, "exit_code");
+}
+
 static int on_session(void *ctx, const struct profile_session *session)
 {
     struct view *view = ctx;
     view->measure = session->measure;
-    view->has_samples = session->has_samples;
+    view->has_events = session->has_intervals;
+    view->has_sampler = session->rate_hz > 0 || session->has_samples;
     if (view->options.hides_processes || view->options.label)
         return LAM_OK;
     view_begin(view, "session");
@@ -123,7 +141,7 @@ static int on_session(void *ctx, const struct profile_session *session)
         json_member_i64(json, "started_at_unix_ns", session->started_at_unix_ns);
         json_known(json, "elapsed_ns", session->elapsed_ns);
         json_known(json, "charged_cpu_ns", session->charged_cpu_ns);
-        json_member_i64(json, "exit_code", session->exit_code);
+        json_exit_code(json, session->exit_code);
         json_member_bool(json, "complete", session->complete);
         json_member_str(json, "measure", labels_measure_name(session->measure));
         json_member_str(json, "engine", stream_engine_name(session->engine));
@@ -131,12 +149,12 @@ static int on_session(void *ctx, const struct profile_session *session)
         json_member_bool(json, "rate_auto", session->rate_auto);
         return view_end(view);
     }
-    struct unit_text elapsed, cpu;
     strbuf_add(&view->line, "session  ");
     strbuf_add_printable(&view->line, session->command, strlen(session->command));
-    strbuf_addf(&view->line, "  elapsed %s  cpu %s  engine %s",
-                view_duration(session->elapsed_ns, &elapsed),
-                view_duration(session->charged_cpu_ns, &cpu), stream_engine_name(session->engine));
+    put_known(&view->line, "elapsed", session->elapsed_ns);
+    put_known(&view->line, "cpu", session->charged_cpu_ns);
+    if (view->has_sampler)
+        strbuf_addf(&view->line, "  engine %s", stream_engine_name(session->engine));
     if (!labels_measure_is_time(view->measure))
         strbuf_addf(&view->line, "  counts %s", labels_measure_name(view->measure));
     return view_end(view);
@@ -206,8 +224,8 @@ static int on_process(void *ctx, const struct profile_process *process)
     view_put_time(view, line, process->start_ns);
     strbuf_addf(line, "  process %u  pid %u  parent %u  ", process->process, process->pid,
                 process->parent);
-    /* A program that recorded itself, without an agent, was never to be sampled; nor was a self-profile's. */
-    if ((process->sampled == PROFILE_SAMPLED_NO && view->has_samples) || process->why_not)
+    /* A program that recorded itself, or a self-profile, was never to be sampled. */
+    if ((process->sampled == PROFILE_SAMPLED_NO && view->has_sampler) || process->why_not)
         strbuf_addf(line, "not sampled (%s)  ", stream_unsampled_text(process->why_not));
     if (!process->argc)
         put_text(line, program);
@@ -225,7 +243,7 @@ static void process_end_json(struct json_writer *json, const struct profile_proc
 {
     json_member_u64(json, "process", ended->process);
     json_member_i64(json, "end_ns", ended->end_ns);
-    json_member_i64(json, "exit_code", ended->exit_code);
+    json_exit_code(json, ended->exit_code);
     json_member_i64(json, "signal", ended->signal);
     json_member_str(json, "how", ended->how ? stream_end_how_name(ended->how) : NULL);
     json_member_bool(json, "running", ended->running);
@@ -252,7 +270,6 @@ static void process_end_json(struct json_writer *json, const struct profile_proc
 static void process_end_text(const struct view *view, struct strbuf *line,
                              const struct profile_process_end *ended)
 {
-    struct unit_text cpu, tail;
     view_put_time(view, line, ended->end_ns);
     strbuf_addf(line, "  process %u ", ended->process);
     if (ended->running)
@@ -265,8 +282,9 @@ static void process_end_text(const struct view *view, struct strbuf *line,
         strbuf_addf(line, "exits with %d", ended->exit_code);
     else
         strbuf_add(line, "ends");
-    strbuf_addf(line, "  cpu %s  tail %s", view_duration(ended->cpu_ns, &cpu),
-                view_duration(ended->tail_cpu_ns, &tail));
+    put_known(line, "cpu", ended->cpu_ns);
+    if (view->has_sampler)
+        put_known(line, "tail", ended->tail_cpu_ns);
     if (ended->own.max_rss_bytes != PROFILE_UNKNOWN)
         strbuf_addf(line, "  peak %s", unit_bytes((double)ended->own.max_rss_bytes).text);
     for (unsigned i = 0; i < STREAM_LOSS_KINDS; i++) {
@@ -483,9 +501,11 @@ static int name_thread(struct view *view, struct view_thread *thread, struct pro
 
 void view_put_thread(const struct view *view, struct strbuf *line, const struct view_thread *thread)
 {
-    strbuf_addf(line, "  %u/%u ", view->pid, thread ? thread->tid : 0);
-    if (thread)
+    strbuf_addf(line, "  %u/%u", view->pid, thread ? thread->tid : 0);
+    if (thread && *thread->name) {
+        strbuf_add_char(line, ' ');
         strbuf_add_printable(line, thread->name, strlen(thread->name));
+    }
 }
 
 static int show_thread(struct view *view, const char *type, uint32_t thread_id, int64_t at_ns)
@@ -557,12 +577,13 @@ static int on_thread_end(void *ctx, const struct profile_thread_end *ended)
         json_member_bool(json, "at_process_end", ended->at_process_end);
         return view_end(view);
     }
-    struct unit_text cpu, waited;
     view_put_time(view, &view->line, ended->end_ns);
     view_put_thread(view, &view->line, thread);
-    strbuf_addf(&view->line, "  thread ends  cpu %s  waited for a core %s  samples %u",
-                view_duration(ended->cpu_ns, &cpu), view_duration(ended->core_wait_ns, &waited),
-                ended->samples);
+    strbuf_add(&view->line, "  thread ends");
+    put_known(&view->line, "cpu", ended->cpu_ns);
+    put_known(&view->line, "waited for a core", ended->core_wait_ns);
+    if (view->has_sampler)
+        strbuf_addf(&view->line, "  samples %u", ended->samples);
     return view_end(view);
 }
 
