@@ -221,14 +221,23 @@ static void say_merged(const struct export_pass *pass)
     const struct merge_counts *merged = &pass->merged;
     if (!merged->intervals && !merged->instants && !merged->samples)
         return;
-    launcher_say(
-        "%llu interval%s shorter than %llu ns, %llu instant%s and %llu sample%s are merged "
-        "into %llu that %s so",
-        (unsigned long long)merged->intervals, unit_plural(merged->intervals),
-        (unsigned long long)pass->min_ns, (unsigned long long)merged->instants,
-        unit_plural(merged->instants), (unsigned long long)merged->samples,
-        unit_plural(merged->samples), (unsigned long long)merged->into,
-        unit_either(merged->into, "says", "say"));
+    struct strbuf text = {0};
+    const struct {
+        uint64_t count;
+        const char *what;
+    } parts[] = {
+        {merged->intervals, "interval"}, {merged->instants, "instant"}, {merged->samples, "sample"}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!parts[i].count)
+            continue;
+        strbuf_addf(&text, "%s%s %s%s", text.length ? ", " : "", unit_count(parts[i].count).text,
+                    parts[i].what, unit_plural(parts[i].count));
+        if (i == 0)
+            strbuf_addf(&text, " shorter than %s", unit_seconds((double)pass->min_ns / 1e9).text);
+    }
+    launcher_say("%s are merged into %s that %s so", strbuf_text(&text),
+                 unit_count(merged->into).text, unit_either(merged->into, "says", "say"));
+    strbuf_free(&text);
 }
 
 static void say_what_it_holds(const struct export_settings *set, const struct export_pass *pass)

@@ -60,7 +60,9 @@ static int choose_inputs(struct page_settings *set, const struct option_operands
         return run_sides_choose(&set->sides, operands, &set->against, argc, argv, err);
     }
     if (operands->count != 1)
-        return lam_error_set(err, LAM_E_USAGE, "takes one input, or two with --compare");
+        return lam_error_set(err, LAM_E_USAGE,
+                             "page takes one input (a recording, a self-profile, or a directory of "
+                             "self-profiles), or two with --compare");
     set->plan.input = operands->items[0];
     return LAM_OK;
 }

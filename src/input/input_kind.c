@@ -93,19 +93,21 @@ static int kind_of_dir(const char *path, enum input_kind *kind, struct lam_error
         return LAM_OK;
     }
     int rc = dir_list(path, &entries, err);
-    bool is_found = false;
+    bool is_found = false, has_dirs = false;
     for (size_t i = 0; rc >= 0 && !is_found && i < entries.count; i++) {
         char *file = path_join(path, entries.items[i].name);
         if (!file)
             rc = lam_error_set(err, LAM_E_NOMEM, "%s: out of memory", path);
+        else if (path_is_dir(file))
+            has_dirs = true;
         else
-            is_found = !path_is_dir(file) &&
-                       (has_profile_name(entries.items[i].name) || read_profdata_probe(file));
+            is_found = has_profile_name(entries.items[i].name) || read_profdata_probe(file);
         mem_free(file);
     }
     if (rc >= 0 && !is_found)
         rc = lam_error_set(err, LAM_E_UNSUPPORTED,
-                           "%s: a directory with neither a recording nor a self-profile in it", path);
+                           "%s: a directory with neither a recording nor a self-profile in it%s",
+                           path, has_dirs ? "; name the directories inside" : "");
     else if (rc >= 0)
         *kind = INPUT_PROFDATA_DIR;
     dir_entries_free(&entries);

@@ -864,15 +864,14 @@ int write_chrome_finish(void *state, struct lam_error *err)
     put_text_out(chrome, "\n]}\n");
     put_block(chrome);
     if (chrome->samples_left_out)
-        export_note(
-            &chrome->options,
-            "%llu sample%s without a place in a Chrome trace (processes and waits have one); "
-            "firefox, perfetto, speedscope and flamegraph show samples",
-            (unsigned long long)chrome->samples_left_out, unit_plural(chrome->samples_left_out));
+        export_note(&chrome->options,
+                    "%s sample%s without a place in a Chrome trace (processes and waits have one); "
+                    "firefox, perfetto, speedscope and flamegraph show samples",
+                    unit_count(chrome->samples_left_out).text, unit_plural(chrome->samples_left_out));
     if (chrome->folds)
         export_note(&chrome->options,
-                    "%llu call%s counted and not stored one by one: each sum of them is an instant",
-                    (unsigned long long)chrome->folds, unit_plural(chrome->folds));
+                    "%s call%s counted and not stored one by one: each sum of them is an instant",
+                    unit_count(chrome->folds).text, unit_plural(chrome->folds));
     if (chrome->measure > PROFILE_MEASURE_CPU_TIME)
         export_note(&chrome->options,
                     "what viewers show as time are %s: one of them is shown as 1 ns",

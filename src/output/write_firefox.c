@@ -820,8 +820,9 @@ int write_firefox_finish(void *state, struct lam_error *err)
         return lam_error_set(err, rc, "firefox: %s", lam_code_text(rc));
     if (firefox->folds)
         export_note(
-            &firefox->options, "%llu call%s counted and not stored one by one: each sum of them is a marker at a point",
-            (unsigned long long)firefox->folds, unit_plural(firefox->folds));
+            &firefox->options,
+            "%s call%s counted and not stored one by one: each sum of them is a marker at a point",
+            unit_count(firefox->folds).text, unit_plural(firefox->folds));
     export_note_measure(&firefox->options, firefox->measure);
     return LAM_OK;
 }

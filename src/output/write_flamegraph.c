@@ -384,12 +384,12 @@ static void put_subtitle(struct flamegraph *flame)
     byteout_printf(flame->out, "<text x=\"%.0f\" y=\"58\" text-anchor=\"middle\">",
                    PICTURE_WIDTH / 2);
     if (flame->merged)
-        byteout_printf(flame->out, "%llu frame%s merged into what is around, %.2f%% of the whole",
-                       (unsigned long long)flame->merged, unit_plural(flame->merged),
+        byteout_printf(flame->out, "%s frame%s merged into what is around, %.2f%% of the whole",
+                       unit_count(flame->merged).text, unit_plural(flame->merged),
                        percent(flame, flame->merged_value));
     if (flame->deeper)
-        byteout_printf(flame->out, "%s%llu beyond %d rows %s merged into the last one",
-                       flame->merged ? "; " : "", (unsigned long long)flame->deeper, ROWS_MAX,
+        byteout_printf(flame->out, "%s%s beyond %d rows %s merged into the last one",
+                       flame->merged ? "; " : "", unit_count(flame->deeper).text, ROWS_MAX,
                        unit_either(flame->deeper, "is", "are"));
     byteout_text(flame->out, "</text>\n");
 }
@@ -456,12 +456,12 @@ static void note_merged(struct flamegraph *flame)
     if (flame->merged)
         export_note(
             &flame->options,
-            "%llu frame%s narrower than can be seen, or than --max-size allows, merged (%.2f%%)",
-            (unsigned long long)flame->merged, unit_plural(flame->merged),
+            "%s frame%s narrower than can be seen, or than --max-size allows, merged (%.2f%%)",
+            unit_count(flame->merged).text, unit_plural(flame->merged),
             flame->total ? 100.0 * (double)flame->merged_value / (double)flame->total : 0.0);
     if (flame->deeper)
-        export_note(&flame->options, "%llu frame%s beyond %d rows merged into the last one",
-                    (unsigned long long)flame->deeper, unit_plural(flame->deeper), ROWS_MAX);
+        export_note(&flame->options, "%s frame%s beyond %d rows merged into the last one",
+                    unit_count(flame->deeper).text, unit_plural(flame->deeper), ROWS_MAX);
     if (flame->vanished) {
         strbuf_clear(&flame->figures);
         add_value(flame, &flame->figures, flame->vanished);

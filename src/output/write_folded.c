@@ -186,13 +186,13 @@ int write_folded_finish(void *state, struct lam_error *err)
         return rc == LAM_E_TOOBIG ? rc : lam_error_set(err, rc, "folded: %s", lam_code_text(rc));
     if (folded->merged_stacks)
         export_note(&folded->options,
-                    "%llu stack%s below %llu ns merged into \"(smaller)\", %.3g%% of the whole",
-                    (unsigned long long)folded->merged_stacks, unit_plural(folded->merged_stacks),
-                    (unsigned long long)folded->min_value,
+                    "%s stack%s below %s merged into \"(smaller)\", %.3g%% of the whole",
+                    unit_count(folded->merged_stacks).text, unit_plural(folded->merged_stacks),
+                    unit_seconds((double)folded->min_value / 1e9).text,
                     100.0 * (double)folded->merged_value / (double)folded->tree.nodes.items[0].total);
     if (folded->deep_stacks)
-        export_note(&folded->options, "%llu stack%s of more than %d names merged into \"%s\"",
-                    (unsigned long long)folded->deep_stacks, unit_plural(folded->deep_stacks),
+        export_note(&folded->options, "%s stack%s of more than %d names merged into \"%s\"",
+                    unit_count(folded->deep_stacks).text, unit_plural(folded->deep_stacks),
                     FOLDED_DEPTH_MAX, deeper);
     return LAM_OK;
 }

@@ -798,12 +798,12 @@ int write_perfetto_finish(void *state, struct lam_error *err)
     if (rc < 0)
         return lam_error_set(err, rc, "perfetto: %s", lam_code_text(rc));
     if (perfetto->clamped)
-        export_note(&perfetto->options, "%llu time%s before the trace's start shown at its start",
-                    (unsigned long long)perfetto->clamped, unit_plural(perfetto->clamped));
+        export_note(&perfetto->options, "%s time%s before the trace's start shown at its start",
+                    unit_count(perfetto->clamped).text, unit_plural(perfetto->clamped));
     if (perfetto->folds)
         export_note(&perfetto->options,
-                    "%llu call%s counted and not stored one by one: each sum of them is an instant",
-                    (unsigned long long)perfetto->folds, unit_plural(perfetto->folds));
+                    "%s call%s counted and not stored one by one: each sum of them is an instant",
+                    unit_count(perfetto->folds).text, unit_plural(perfetto->folds));
     export_note_measure(&perfetto->options, perfetto->measure);
     return LAM_OK;
 }

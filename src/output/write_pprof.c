@@ -464,8 +464,8 @@ int write_pprof_finish(void *state, struct lam_error *err)
         return rc == LAM_E_TOOBIG ? rc : lam_error_set(err, rc, "pprof: %s", lam_code_text(rc));
     if (pprof->small)
         export_note(&pprof->options,
-                    "%zu stack%s below %llu ns merged into \"(smaller)\" of what is around",
-                    pprof->small, unit_plural(pprof->small), (unsigned long long)pprof->min_value);
+                    "%zu stack%s below %s ns merged into \"(smaller)\" of what is around",
+                    pprof->small, unit_plural(pprof->small), unit_count(pprof->min_value).text);
     if (pprof->deep)
         export_note(&pprof->options, "%zu stack%s of more than %d frames cut at \"(deeper)\"",
                     pprof->deep, unit_plural(pprof->deep), PPROF_DEPTH_MAX);

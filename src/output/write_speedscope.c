@@ -438,16 +438,15 @@ static void note_left_out(const struct scope *scope)
 {
     if (scope->integers)
         export_note(&scope->options,
-                    "%llu integer%s left out: speedscope's format has no place for them",
-                    (unsigned long long)scope->integers, unit_plural(scope->integers));
+                    "%s integer%s left out: speedscope's format has no place for them",
+                    unit_count(scope->integers).text, unit_plural(scope->integers));
     if (scope->folds)
         export_note(
-            &scope->options, "%llu call%s counted and not stored one by one: speedscope's format has no place for them",
-            (unsigned long long)scope->folds, unit_plural(scope->folds));
+            &scope->options, "%s call%s counted and not stored one by one: speedscope's format has no place for them",
+            unit_count(scope->folds).text, unit_plural(scope->folds));
     if (scope->waits)
-        export_note(&scope->options,
-                    "%llu wait%s left out: speedscope's format has no place for them",
-                    (unsigned long long)scope->waits, unit_plural(scope->waits));
+        export_note(&scope->options, "%s wait%s left out: speedscope's format has no place for them",
+                    unit_count(scope->waits).text, unit_plural(scope->waits));
 }
 
 int write_speedscope_finish(void *state, struct lam_error *err)
