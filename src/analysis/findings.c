@@ -4,6 +4,7 @@
 
 #include "analysis/findings_inside.h"
 #include "base/units.h"
+#include "reader/stream_names.h"
 
 int finding_add(struct draft *draft, struct report_finding finding, const char *text)
 {
@@ -50,10 +51,15 @@ static int find_lost(struct draft *draft)
     uint64_t lost = report->coverage.lost_samples;
     if (lost == 0)
         return LAM_OK;
+    uint32_t why = 0;
+    for (uint32_t i = 1; i < sizeof report->lost / sizeof *report->lost; i++)
+        why = report->lost[i] > report->lost[why] ? i : why;
+    bool is_all = report->lost[why] == lost;
     return finding_add(
         draft, (struct report_finding){"lost_records", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
-        arena_printf(&report->arena, "%s record%s %s lost.", unit_count(lost).text,
-                     unit_plural(lost), unit_either(lost, "was", "were")));
+        arena_printf(&report->arena, "%s record%s %s lost%s: %s.", unit_count(lost).text,
+                     unit_plural(lost), unit_either(lost, "was", "were"),
+                     is_all ? "" : ", most of them for one reason", stream_loss_text(why)));
 }
 
 static int find_damaged(struct draft *draft)
@@ -182,6 +188,22 @@ static int find_refused_recorders(struct draft *draft)
                      unit_either(end->refused_recorders, " was", "es were"), end->first_refusal));
 }
 
+/* LAMELLA_OUT names a directory that each process adds a file to: a program that ran twice is in it twice. */
+static int find_repeated_runs(struct draft *draft)
+{
+    struct report *report = draft->report;
+    uint32_t runs = draft->state->same_commands;
+    if (runs < 2 || report->session.has_samples || !report->session.has_intervals)
+        return LAM_OK;
+    return finding_add(
+        draft, (struct report_finding){"repeated_runs", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
+        arena_printf(
+            &report->arena,
+            "The same command ran %s times in here, and counts and times are of all of them "
+            "together: for figures of one run give each a recording of its own.",
+            unit_count(runs).text));
+}
+
 /* Events of instrumented programs that are not what they should be. */
 static int find_odd_events(struct draft *draft)
 {
@@ -289,6 +311,7 @@ int report_find(struct report *report)
         find_truncated,
         find_running,
         find_refused_recorders,
+        find_repeated_runs,
         find_recorder_counts,
         find_odd_events,
         find_virtual_threads,

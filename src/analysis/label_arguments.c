@@ -124,6 +124,13 @@ void label_arguments_sort(struct label_arguments *arguments)
                 compare_rows, &arguments->texts);
 }
 
+bool label_argument_has_text(const struct label_arguments *arguments, const struct label_argument *row)
+{
+    size_t size;
+    (void)intern_text(&arguments->texts, row->text, &size);
+    return size > 0;
+}
+
 void label_argument_text(const struct label_arguments *arguments, const struct label_argument *row,
                          struct strbuf *out)
 {

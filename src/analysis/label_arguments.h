@@ -29,6 +29,8 @@ struct label_arguments {
 int label_arguments_add(struct label_arguments *arguments, uint32_t name,
                         const struct profile_interval *interval, bool is_helper);
 void label_arguments_sort(struct label_arguments *arguments);
+bool label_argument_has_text(const struct label_arguments *arguments,
+                             const struct label_argument *row);
 /* Appends the arguments with ", " between them. */
 void label_argument_text(const struct label_arguments *arguments, const struct label_argument *row,
                          struct strbuf *out);

@@ -14,6 +14,7 @@ int labels_open(struct labels **out, const struct labels_options *options, struc
         return lam_error_set(err, LAM_E_NOMEM, "labels: out of memory");
     state->options = *options;
     state->labels.session.elapsed_ns = PROFILE_UNKNOWN;
+    state->labels.one_in = 1;
     *out = &state->labels;
     return LAM_OK;
 }
@@ -336,6 +337,8 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
                         : 0;
     slot->events++;
     slot->count += weight;
+    if (interval->weight > state->labels.one_in)
+        state->labels.one_in = interval->weight;
     slot->self_ns += interval->self_ns * weight;
     slot->wall_ns += wall * weight;
     if (!(interval->flags & PROFILE_INTERVAL_RECURSIVE)) {
@@ -381,6 +384,7 @@ static int on_fold(void *ctx, const struct profile_fold *fold)
     thread->events += fold->count;
     thread->self_ns += fold->self_ns;
     thread->folded += fold->count;
+    state->labels.folded += fold->count;
     return state->options.by_path ? label_paths_fold(&state->labels.paths, fold) : LAM_OK;
 }
 

@@ -109,7 +109,9 @@ struct labels {
     struct label_paths paths;
     uint32_t rows_again; /* of threads */
     uint64_t events,
-        marks_seen; /* intervals with those that are parts of queries or were folded; instants */
+        marks_seen;  /* intervals with those that are parts of queries or were folded; instants */
+    uint64_t folded; /* of the events: stored as sums, not one by one */
+    uint32_t one_in; /* the most that one stored interval stands for; 1: each for itself */
     uint64_t open, backward, overlapping;
     uint64_t self_ns; /* of all labels */
     uint64_t thread_ns; /* of all threads, first start to last end: the upstream tools' "total cpu time" */

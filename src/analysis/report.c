@@ -6,6 +6,7 @@
 #include "analysis/cargo_join.h"
 #include "analysis/report_state.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/memory.h"
 
 enum { ID_MAX = 1u << 28 };
@@ -153,6 +154,18 @@ static int find_unit(struct report_state *state, const struct profile_process *s
     return unit.title ? array_push(&report->units, unit) : LAM_E_NOMEM;
 }
 
+static void note_command(struct report_state *state, const struct profile_process *source)
+{
+    uint64_t hash = 0;
+    if (source->parent || source->previous || source->forked || !source->argc)
+        return;
+    for (size_t i = 0; i < source->argc; i++)
+        hash = hash_bytes_seed(source->argv[i].bytes, source->argv[i].size, hash);
+    if (!state->same_commands)
+        state->first_command = hash;
+    state->same_commands += hash == state->first_command;
+}
+
 static int on_process(void *ctx, const struct profile_process *source)
 {
     struct report_state *state = ctx;
@@ -194,6 +207,7 @@ static int on_process(void *ctx, const struct profile_process *source)
     if (rc < 0 || array_push(&report->processes, process) < 0)
         return LAM_E_NOMEM;
     state->process_of.items[source->process] = (uint32_t)report->processes.count;
+    note_command(state, source);
     bool is_sampled = source->sampled == PROFILE_SAMPLED_YES;
     if (is_sampled && (!state->has_sampled || source->start_ns < state->first_sampled_ns)) {
         state->first_sampled_ns = source->start_ns;
@@ -217,8 +231,10 @@ static int on_process_end(void *ctx, const struct profile_process_end *end)
     process->usage = end->own;
     process->cpu_ns = end->cpu_ns;
     process->tail_ns = end->tail_cpu_ns;
-    for (size_t i = 0; i < sizeof end->lost / sizeof end->lost[0]; i++)
+    for (size_t i = 0; i < sizeof end->lost / sizeof end->lost[0]; i++) {
         process->lost += end->lost[i];
+        state->report.lost[i] += end->lost[i];
+    }
     return LAM_OK;
 }
 

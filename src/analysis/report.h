@@ -202,6 +202,7 @@ struct report {
     struct classifier *cls;         /* the caller's, must outlive the report */
     struct profile_session session; /* texts copied */
     struct profile_session_end end;
+    uint64_t lost[8];                           /* records of all processes, by enum stream_loss */
     LAM_ARRAY(struct report_process) processes; /* in order of their start */
     LAM_ARRAY(struct report_thread) threads;
     LAM_ARRAY(struct report_unit) units; /* by CPU time, largest first, after report_finish() */

@@ -44,6 +44,8 @@ struct report_state {
     struct map wait_cell_ids; /* process and bucket → wait cell */
     int64_t first_sampled_ns, last_sample_ns;
     bool has_sampled, has_sample;
+    uint64_t first_command; /* hash of the command line of the first process that nobody in here started */
+    uint32_t same_commands;    /* how many of these have it */
     uint64_t nameless_samples; /* in files with symbols, and yet no frame has a name */
 };
 

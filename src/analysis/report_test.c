@@ -328,6 +328,66 @@ static void files_that_cannot_be_read_are_named(void **unused)
     close_feed(&feed);
 }
 
+/* The reason that most records were lost for. */
+static void lost_records_have_a_reason(void **unused)
+{
+    (void)unused;
+    static const struct {
+        uint64_t no_space, budget;
+        const char *text;
+    } rows[] = {
+        {0, 1, "1 record was lost: the file-size limit"},
+        {5, 0, "5 records were lost: no space on the disk."},
+        {2, 1000, "1,002 records were lost, most of them for one reason: the file-size limit"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct feed feed;
+        open_feed(&feed);
+        push_session(&feed, 1000, 1000, 1);
+        push_process(&feed, 1, "/x/bin/toy", "a", PROFILE_SAMPLED_NO, 0);
+        struct profile_process_end end = {.process = 1, .lost = {rows[i].no_space, rows[i].budget}};
+        assert_int_equal(feed.sink.ops->process_end(feed.sink.ctx, &end), LAM_OK);
+        finish_feed(&feed);
+        const struct report_finding *found = finding(feed.report, "lost_records");
+        assert_non_null(found);
+        assert_ptr_equal(strstr(found->text, rows[i].text), found->text);
+        close_feed(&feed);
+    }
+}
+
+/* Of processes that record themselves, those that nobody in the recording started. */
+static void a_command_that_ran_twice_is_told(void **unused)
+{
+    (void)unused;
+    for (uint32_t runs = 1; runs <= 3; runs++)
+        for (int is_sampled = 0; is_sampled < 2; is_sampled++) {
+            struct feed feed;
+            open_feed(&feed);
+            struct profile_session session = {.elapsed_ns = PROFILE_UNKNOWN,
+                                              .charged_cpu_ns = PROFILE_UNKNOWN,
+                                              .has_intervals = true,
+                                              .has_samples = is_sampled};
+            assert_int_equal(feed.sink.ops->session(feed.sink.ctx, &session), LAM_OK);
+            struct profile_text argv[] = {text_of("./toy"), text_of("a.toy")};
+            for (uint32_t id = 1; id <= 2 * runs + 1;
+                 id++) { /* each run with a child; one of another command */
+                struct profile_process process = {.process = id,
+                                                  .pid = id,
+                                                  .parent = id % 2 ? 0 : id - 1,
+                                                  .argv = argv,
+                                                  .argc = id > 2 * runs ? 1 : 2};
+                assert_int_equal(feed.sink.ops->process(feed.sink.ctx, &process), LAM_OK);
+            }
+            finish_feed(&feed);
+            const struct report_finding *found = finding(feed.report, "repeated_runs");
+            if (runs == 1 || is_sampled)
+                assert_null(found);
+            else
+                assert_non_null(strstr(found->text, runs == 2 ? "ran 2 times" : "ran 3 times"));
+            close_feed(&feed);
+        }
+}
+
 static void what_recorders_counted_is_told(void **unused)
 {
     (void)unused;
@@ -500,6 +560,8 @@ int main(void)
         cmocka_unit_test(files_that_cannot_be_read_are_named),
         cmocka_unit_test(what_recorders_counted_is_told),
         cmocka_unit_test(what_is_not_known_stays_so),
+        cmocka_unit_test(lost_records_have_a_reason),
+        cmocka_unit_test(a_command_that_ran_twice_is_told),
         cmocka_unit_test(an_input_that_breaks_the_order_is_refused),
         cmocka_unit_test(one_thread_that_feeds_the_others_is_told),
         cmocka_unit_test(waiting_for_a_job_is_told_where_cores_are_idle),

@@ -203,7 +203,7 @@ static size_t bytes_at_end(const char *text, size_t length, size_t columns)
 }
 
 /* text in at most `width` columns, cut in the middle: names differ at their ends. */
-static void add_shortened(struct strbuf *out, const char *text, size_t width)
+void table_shorten(struct strbuf *out, const char *text, size_t width)
 {
     size_t length = strlen(text);
     if (utf8_columns(text, length) <= width) {
@@ -225,7 +225,7 @@ static void add_line(const struct table *table, const struct term *term, const s
     for (size_t i = 0; i < table->columns.count; i++) {
         struct strbuf shown = {0};
         spaces += i ? gap_of(table) : 0;
-        add_shortened(&shown, texts[i], widths[i]);
+        table_shorten(&shown, texts[i], widths[i]);
         size_t used = utf8_columns(strbuf_text(&shown), shown.length);
         size_t padding = widths[i] > used ? widths[i] - used : 0;
         if (table->columns.items[i].align == TABLE_RIGHT)

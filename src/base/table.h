@@ -86,6 +86,9 @@ void table_end_row(struct table *table);
 /* A line above the next row. */
 void table_rule(struct table *table);
 
+/* Appends a printable text, shortened in the middle with "…" if it is wider than `width` columns. */
+void table_shorten(struct strbuf *out, const char *text, size_t width);
+
 /* Appends the table, one line a row, without trailing spaces. When it is wider than the terminal,
  * the widest left-aligned column is shortened (to 8 columns at least). LAM_OK or LAM_E_NOMEM. */
 int table_print(const struct table *table, const struct term *term, struct strbuf *out);

@@ -79,8 +79,14 @@ static int read_member(struct json_reader *json, struct profdata_metadata *meta)
     uint64_t pid = 0;
     if (json_key_is(json, "start_time"))
         return json_read_u64(json, &meta->start_unix_ns);
-    if (json_key_is(json, "cmd"))
-        return read_into(json, &meta->command);
+    if (json_key_is(json, "cmd")) {
+        int rc = read_into(json, &meta->command);
+        size_t length = meta->command.length; /* measureme's command lines end with a blank */
+        while (length > 1 && meta->command.data[length - 1] == ' ')
+            length--;
+        strbuf_truncate(&meta->command, length);
+        return rc;
+    }
     if (json_key_is(json, "counter"))
         return read_counter(json, meta);
     if (!json_key_is(json, "process_id"))

@@ -86,7 +86,7 @@ static void both_versions_and_any_pages(void **state)
             assert_int_equal(find(&told, "far")->interval.end_ns, 70000000000);
             assert_int_equal(told.pid, 42);
             assert_string_equal(told.comm, "leaf");
-            assert_string_equal(told.command, "/bin/rustc --crate-name leaf x.rs ");
+            assert_string_equal(told.command, "/bin/rustc --crate-name leaf x.rs");
             assert_int_equal(told.session.started_at_unix_ns, 1000000000);
             assert_int_equal(told.end.damaged_streams, 0);
             told_free(&told);
@@ -306,7 +306,7 @@ static void metadata_as_programs_write_it(void **state)
         "\"a \\'b\\' \\u{e9}\\u{1f600} \\\\x \\\" \\u{1b} --crate-name c d \" }";
     assert_true(profdata_metadata_parse(&meta, odd, sizeof odd - 1));
     assert_string_equal(strbuf_text(&meta.command),
-                        "a 'b' \xc3\xa9\xf0\x9f\x98\x80 \\x \" \x1b --crate-name c d ");
+                        "a 'b' \xc3\xa9\xf0\x9f\x98\x80 \\x \" \x1b --crate-name c d");
     assert_int_equal(profdata_crate_name(&meta).size, 1);
     assert_int_equal(meta.measure, PROFILE_MEASURE_TIME);
     profdata_metadata_free(&meta);

@@ -7,7 +7,9 @@
 #include "base/units.h"
 #include "output/write_labels.h"
 
-enum { LABEL_COLUMNS = 56, WIDTH_OF_PERCENTILES = 110, PATH_LINES = 60 };
+enum { LABEL_COLUMNS = 56, WIDTH_OF_PERCENTILES = 110, PATH_LINES = 60, LABELS_OF_A_UNIT = 15 };
+/* "most of it": what the columns before it take, and what a name is shortened to where there is a width. */
+enum { BEFORE_MOST = 62, MOST_MIN = 20, MOST_NAME = 36 };
 
 struct maker {
     const struct report *report;
@@ -139,10 +141,18 @@ static void count_cell(struct table *table, uint64_t count)
     table_cell(table, unit_count(count).text);
 }
 
+/* 0: all. A unit that was asked for shows all of its phases, but of hundreds of labels the first ones. */
+static uint32_t most_rows(const struct maker *maker)
+{
+    const struct report_view *view = maker->view;
+    return view->unit && !view->has_top && !view->top ? LABELS_OF_A_UNIT : view->top;
+}
+
 /* Rows come largest first; the rest is left out. */
 static bool is_shown(const struct maker *maker, size_t index, uint64_t amount)
 {
-    bool is_beyond = maker->view->top > 0 && index >= maker->view->top;
+    uint32_t top = most_rows(maker);
+    bool is_beyond = top > 0 && index >= top;
     return !is_beyond &&
            !(100 * labels_share_of_all(maker->labels, amount) < maker->view->percent_above);
 }
@@ -297,16 +307,28 @@ static void top_labels_cell(struct maker *maker, struct table *table,
                             const struct label_process *process)
 {
     struct strbuf text = {0};
+    size_t room = maker->width > BEFORE_MOST + MOST_MIN ? maker->width - BEFORE_MOST : MOST_MIN;
     for (size_t i = 0; i < LABEL_TOP_COUNT && process->top[i] != LABELS_ALL; i++) {
         double share = labels_share(process->top_ns[i], process->self_ns);
         if (share < 0.005)
             break;
-        size_t length;
+        size_t length, before = text.length;
         const char *label =
             labels_text(maker->labels, maker->labels->names.items[process->top[i]].label, &length);
         strbuf_add(&text, i ? ", " : "");
-        strbuf_add_bytes(&text, label, length);
+        if (maker->width) {
+            struct strbuf name = {0};
+            strbuf_add_printable(&name, label, length);
+            table_shorten(&text, strbuf_text(&name), room < MOST_NAME ? room - 4 : MOST_NAME);
+            strbuf_free(&name);
+        } else {
+            strbuf_add_bytes(&text, label, length);
+        }
         strbuf_addf(&text, " %.0f%%", 100 * share);
+        if (i && maker->width && utf8_columns(strbuf_text(&text), text.length) > room) {
+            strbuf_truncate(&text, before);
+            break;
+        }
     }
     table_cell_n(table, strbuf_text(&text), text.length);
     table->failed |= !strbuf_ok(&text);
@@ -406,13 +428,15 @@ static int make_arguments(struct maker *maker)
     table_column(&made->table, "argument", TABLE_LEFT, limit(maker, 100));
     columns(&made->table, names, 5);
     size_t index = 0;
+    bool has_any = false;
     array_each(&maker->labels->arguments.rows, row)
     {
+        struct strbuf text = {0};
+        has_any = has_any || label_argument_has_text(&maker->labels->arguments, row);
         if (!is_shown(maker, index++, row->self_ns)) {
             hide(made, row->self_ns);
             continue;
         }
-        struct strbuf text = {0};
         label_argument_text(&maker->labels->arguments, row, &text);
         name_cell(maker, &made->table, maker->labels->names.items[row->name].label);
         table_cell_n(&made->table, strbuf_text(&text), text.length);
@@ -424,6 +448,9 @@ static int make_arguments(struct maker *maker)
         made->table.failed |= !strbuf_ok(&text);
         strbuf_free(&text);
     }
+    if (!has_any)
+        made->notes[0] =
+            "no event has arguments (rustc stores them with -Zself-profile-events=default,args)";
     return LAM_OK;
 }
 
@@ -563,7 +590,7 @@ static int make_marks(struct maker *maker)
     size_t index = 0;
     array_each(&maker->labels->marks, mark)
     {
-        if (maker->view->top > 0 && index++ >= maker->view->top) {
+        if (most_rows(maker) > 0 && index++ >= most_rows(maker)) {
             made->hidden++;
             made->hidden_amount = PROFILE_UNKNOWN;
             continue;
@@ -606,30 +633,47 @@ int labels_tables_make(const struct report *report, const struct report_view *vi
     return rc;
 }
 
+/* Self time beside the span of the threads, and what shares are of where that is neither: a track, or calls that were stored as sums,
+ * have time that no span of a thread has. */
+static void add_times(const struct labels *labels, size_t threads, struct strbuf *out)
+{
+    uint64_t span_ns = labels->thread_ns + labels->detached_ns;
+    bool is_more = (double)labels->self_ns > 1.005 * (double)span_ns;
+    strbuf_addf(out, ", self time %s%s the %s %s from first to last",
+                labels_amount(labels, labels->self_ns).text, is_more ? ", more than" : " of",
+                labels->rows_again ? "rows'"
+                : threads == 1     ? "thread's"
+                                   : "threads'",
+                labels_amount(labels, labels->thread_ns).text);
+    if (labels->detached_ns)
+        strbuf_addf(out, " and %s detached", labels_amount(labels, labels->detached_ns).text);
+    if ((double)labels->whole_ns > 1.005 * (double)span_ns)
+        strbuf_addf(out, "; shares are of %s%s", labels_amount(labels, labels->whole_ns).text,
+                    is_more ? "" : ", as some threads' self time is more than their span");
+}
+
 void labels_summary_text(const struct report_view *view, struct strbuf *out)
 {
     const struct labels *labels = view->labels;
+    size_t threads = labels->threads.count - labels->rows_again;
     strbuf_addf(out, "%s interval%s", unit_count(labels->events).text, unit_plural(labels->events));
+    if (labels->folded)
+        strbuf_addf(out, ", %s of them stored as sums,", unit_count(labels->folded).text);
     if (labels->marks_seen > 0)
         strbuf_addf(out, " and %s instant%s", unit_count(labels->marks_seen).text,
                     unit_plural(labels->marks_seen));
-    size_t threads = labels->threads.count - labels->rows_again;
     strbuf_addf(out, " on %s thread%s", unit_count(threads).text, unit_plural(threads));
     if (labels->rows_again)
         strbuf_addf(out, " (%s rows, as several recorders were open at a time)",
                     unit_count(labels->threads.count).text);
-    strbuf_addf(out, ", self time %s, %s %s from first to last",
-                labels_amount(labels, labels->self_ns).text, labels->rows_again ? "rows" : "threads",
-                labels_amount(labels, labels->thread_ns).text);
-    if (labels->detached_ns)
-        strbuf_addf(out, " and detached %s", labels_amount(labels, labels->detached_ns).text);
-    if (labels->whole_ns > labels->thread_ns + labels->detached_ns)
-        strbuf_addf(out, "; shares are of %s, as self times are more",
-                    labels_amount(labels, labels->whole_ns).text);
+    add_times(labels, threads, out);
     if (labels->session.measure != PROFILE_MEASURE_TIME)
         strbuf_addf(out, " (%s)", labels_measure_name(labels->session.measure));
+    if (labels->one_in > 1)
+        strbuf_addf(out, "; one call in %u was recorded: counts and times of calls are estimates",
+                    labels->one_in);
     if (view->by_argument)
-        strbuf_addf(out, "; %s different argument%s took %s of memory",
+        strbuf_addf(out, "; %s different key%s took %s of memory",
                     unit_count(labels->arguments.rows.count).text,
                     unit_plural(labels->arguments.rows.count),
                     unit_bytes((double)label_arguments_bytes(&labels->arguments)).text);

@@ -24,8 +24,8 @@ double report_process_cpu_s(const struct report_process *process)
 
 bool report_is_of_events(const struct report *report)
 {
-    return report->session.has_intervals && !report->session.has_samples &&
-           report->session.charged_cpu_ns == PROFILE_UNKNOWN;
+    return (report->session.has_intervals || report->end.refused_recorders > 0) &&
+           !report->session.has_samples && report->session.charged_cpu_ns == PROFILE_UNKNOWN;
 }
 
 bool report_title_matches(const char *title, const char *wanted)

@@ -4,21 +4,21 @@
 
 #include "base/units.h"
 
-/* measureme's command lines end with a blank. */
-static size_t length_without_blanks(const char *text)
+/* Where a program lies says little beside what it was to do; of a recorded command it is what was asked for. */
+static const char *without_directory(const char *command)
 {
-    size_t length = strlen(text);
-    while (length > 1 && text[length - 1] == ' ')
-        length--;
-    return length;
+    size_t word = strcspn(command, " ");
+    const char *slash = *command == '/' ? memrchr(command, '/', word) : NULL;
+    return slash && slash + 1 < command + word ? slash + 1 : command;
 }
 
 int report_command_text(const struct report *report, struct strbuf *text)
 {
     const char *command = report->session.command;
-    if (command && *command)
-        strbuf_add_printable(text, command, length_without_blanks(command));
-    else if (report_is_of_events(report) && report->processes.count > 1)
+    if (command && *command) {
+        command = report_is_of_events(report) ? without_directory(command) : command;
+        strbuf_add_printable(text, command, strlen(command));
+    } else if (report_is_of_events(report) && report->processes.count > 1)
         strbuf_addf(text, "%zu profiles as one", report->processes.count);
     else
         strbuf_add(text, "(command not known)");

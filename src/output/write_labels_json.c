@@ -83,6 +83,8 @@ static void put_intervals(struct writer *w)
     put(w, "self", labels->self_ns);
     put(w, "thread", labels->thread_ns);
     put(w, "whole", labels->whole_ns);
+    json_member_u64(w->json, "folded", labels->folded);
+    json_member_u64(w->json, "one_in", labels->one_in);
     json_member_u64(w->json, "open", labels->open);
     json_member_u64(w->json, "backward", labels->backward);
     json_member_u64(w->json, "overlapping", labels->overlapping);

@@ -24,7 +24,8 @@ static int write_facts(const struct report *report, struct strbuf *out)
     table_column(&table, "value", TABLE_LEFT, 0);
     report_command_text(report, &text);
     fact(&table, "command", strbuf_text(&text));
-    fact(&table, "wall", unit_seconds(report_seconds(report->session.elapsed_ns)).text);
+    if (!report_is_of_events(report) || report->session.elapsed_ns != PROFILE_UNKNOWN)
+        fact(&table, "wall", unit_seconds(report_seconds(report->session.elapsed_ns)).text);
     if (report_is_of_events(report)) {
         int rc = table_print_markdown(&table, out);
         table_free(&table);

@@ -657,6 +657,11 @@ static const struct schema_column interval_columns[] = {
            "what shares are of: of each thread its time as above or, where that is more, its self "
            "time; and the self time of "
            "detached intervals"),
+    COUNT(JSON, 1, "folded", "of the events, calls that were stored as sums"),
+    COUNT(JSON, 1, "one_in",
+          "the most calls that one recorded call stands for; where it is more than 1 counts and "
+          "times "
+          "are estimates"),
     COUNT(JSON, 1, "open",
           "intervals that never ended: counted up to the last time known of their thread"),
     COUNT(JSON, 1, "backward", "stored with an end before their start, counted as empty"),

@@ -154,7 +154,8 @@ static const char *const loss_names[] = {
 };
 static const char *const loss_texts[] = {
     [STREAM_LOSS_NO_SPACE] = "no space on the disk",
-    [STREAM_LOSS_FILE_LIMIT] = "the file-size limit or the recording's budget was reached",
+    [STREAM_LOSS_FILE_LIMIT] =
+        "the file-size limit, or the recording's budget (max_bytes), was reached",
     [STREAM_LOSS_IO] = "the stream file could not be extended",
     [STREAM_LOSS_TRUNCATED] = "somebody truncated the stream file",
     [STREAM_LOSS_NO_MEMORY] = "no memory for a thread's state",
