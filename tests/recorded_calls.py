@@ -140,7 +140,7 @@ def check_calls_alone(program, directory):
     told = json.loads(report(path, "--format", "json"))
     spans = [row["end_s"] - row["start_s"] for row in told["activity_threads"]]
     assert [round(span * 1e9) for span in spans] == [2000011], told["activity_threads"]
-    assert "threads 2.00 ms" in report(path), report(path)
+    assert "the thread's 2.00 ms from first" in report(path), report(path)
 
 
 def check_paths(path, calls):

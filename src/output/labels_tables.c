@@ -657,7 +657,9 @@ void labels_summary_text(const struct report_view *view, struct strbuf *out)
     const struct labels *labels = view->labels;
     size_t threads = labels->threads.count - labels->rows_again;
     strbuf_addf(out, "%s interval%s", unit_count(labels->events).text, unit_plural(labels->events));
-    if (labels->folded)
+    if (labels->folded && labels->folded == labels->events)
+        strbuf_add(out, ", all of them stored as sums,");
+    else if (labels->folded)
         strbuf_addf(out, ", %s of them stored as sums,", unit_count(labels->folded).text);
     if (labels->marks_seen > 0)
         strbuf_addf(out, " and %s instant%s", unit_count(labels->marks_seen).text,
