@@ -574,6 +574,53 @@ def test_nothing_is_asked_of_luas_memory():
     check(found["f (refused.lua:1)"] > 1000 and found["g (refused.lua:1)"] > 100, f"two functions of one line: {found}")
 
 
+NESTED = r"""
+#include <lua.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include "lamella/lua.h"
+static lua_State *begin(void) { lua_State *L = luaL_newstate(); luaL_openlibs(L); lam_lua_start(L); return L; }
+static int other(lua_State *L)  /* a universe inside of a call of another one */
+{
+    lua_State *inner = begin();
+    if (luaL_dostring(inner, "local function deep(n) if n > 0 then return 1 + deep(n - 1) end return 0 end deep(3)")) return luaL_error(L, "inner");
+    lua_close(inner);
+    return 0;
+}
+int main(void)
+{
+    lua_State *L = begin();
+    lua_register(L, "other", other);
+    { LAM_SCOPE("before"); }
+    int rc = luaL_dostring(L, "local function body() other() coroutine.yield() other() end\n"
+                              "local function fails() other() error('x') end\n"
+                              "for i = 1, 3 do local co = coroutine.wrap(body) co() other() co() pcall(coroutine.wrap(fails)) end");
+    { LAM_SCOPE("open state"); }
+    lua_close(L);
+    { LAM_SCOPE("after"); }
+    return rc;
+}
+"""
+
+
+def test_universes_inside_of_each_other():
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "lua5.4"], capture_output=True, text=True, check=False)
+    if flags.returncode != 0:
+        raise Skip("no pkg-config file of Lua 5.4")
+    program = compile_c("nested", NESTED, "-I" + os.path.join(SRC, "include"), "-L" + BUILD, "-llamella-lua", "-llamella", *flags.stdout.split(), "-Wl,-rpath," + BUILD)
+    subprocess.run([program], env={**os.environ, "LAMELLA_OUT": "r.lamella"}, timeout=60, check=True)
+    found = counts()
+    equal((found["other (C)"], found["error (C)"]), (12, 3), "calls")
+    done = subprocess.run([LAMELLA, "export", "--to", "chrome", "-o", "rows.json", "r.lamella"], capture_output=True, timeout=60, check=False)
+    equal(done.returncode, 0, done.stderr)
+    with open("rows.json", encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    rows = {event["tid"] for event in events if event["name"] in ("before", "open state", "after") and event["ph"] != "M"}
+    equal(len(rows), 1, "the host's own events stay in the thread's row")
+    mains = {event["tid"] for event in events if event["name"].startswith("main chunk") and event["ph"] != "M"}
+    check(mains and not mains & rows, f"tracks: {rows} {mains}")
+
+
 FORK = """
 #include <lauxlib.h>
 #include <sys/wait.h>

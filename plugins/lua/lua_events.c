@@ -89,10 +89,8 @@ static void on_any(struct routine *routine, lua_State *L, lua_Debug *ar)
 
 static inline bool is_here(lua_State *L)
 {
-    /* acquire: pairs with the release in universe_stop(), so that a routine that is gone is not taken for valid. */
-    return __builtin_expect(running.L == L && running.generation == recorder_now() &&
-                                running.epoch == __atomic_load_n(&epoch, __ATOMIC_ACQUIRE),
-                            1);
+    return __builtin_expect(
+        running.L == L && running.generation == recorder_now() && running.epoch == epoch_now(), 1);
 }
 
 static __attribute__((noinline)) void event_elsewhere(lua_State *L, lua_Debug *ar)

@@ -174,7 +174,7 @@ static struct universe *same_universe(const struct routine *from, lua_State *L)
 
 bool routine_arrive(lua_State *L, lua_Debug *ar)
 {
-    uint32_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
+    uint32_t now = epoch_now();
     struct routine *from = running.epoch == now ? running.routine : NULL;
     struct universe *universe = same_universe(from, L);
     struct routine *routine = universe ? routine_of(universe, L) : NULL;
@@ -203,9 +203,14 @@ bool routine_arrive(lua_State *L, lua_Debug *ar)
         left(from, routine, ar);
     if (is_first && !routine->is_main && !shadow_is_empty(&routine->stack))
         routine_end_elsewhere(routine); /* Lua has collected it, or the host took it again */
+    /* The host comes in; or it is in already, and another universe ended meanwhile. */
+    bool is_entry = running.track.id != routine->track.id &&
+                    (!routine->is_main || shadow_is_empty(&routine->stack));
     if (!is_inside && !was_here) {
-        routine->outside = running.track;
-        routine->resumer = NULL;
+        if (is_entry) {
+            routine->outside = running.track;
+            routine->resumer = NULL;
+        }
     } else if (is_inside && from != routine && from->resumer != routine) {
         routine->resumer = from;
     }

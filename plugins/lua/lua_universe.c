@@ -147,7 +147,8 @@ int universe_start(lua_State *L, int count)
 static void end_all(struct universe *universe)
 {
     struct routine *main = routine_of(universe, universe->main);
-    bool is_ours = running.epoch == epoch && running.routine && running.routine->universe == universe;
+    bool is_ours = false; /* whatever has happened to the epoch */
+    pointer_map_each(&universe->routines, slot) is_ours |= slot->value == running.routine;
     struct lam_track outside = is_ours && main ? main->outside : running.track;
     pointer_map_each(&universe->routines, slot)
     {
@@ -168,7 +169,7 @@ void universe_stop(struct universe *universe, lua_State *L)
     universe->is_on = false;
     routine_unhook(routine_of(universe, universe->main), universe->main);
     routine_unhook(routine_of(universe, L), L);
-    /* release: pairs with the acquire in universe_event(). Other threads look again before they touch a routine. */
+    /* release: pairs with the acquire in epoch_now(). Other threads look again before they touch a routine. */
     __atomic_add_fetch(&epoch, 1, __ATOMIC_RELEASE);
 }
 
@@ -203,7 +204,7 @@ void lam_lua_settle(lua_State *L)
 {
     struct universe *universe = universe_of(L);
     struct routine *routine = universe && universe->is_on ? routine_of(universe, L) : NULL;
-    if (!routine || running.epoch != epoch || running.generation != recorder_now())
+    if (!routine || running.epoch != epoch_now() || running.generation != recorder_now())
         return;
     if (running.routine != routine && running.L == L)
         return;

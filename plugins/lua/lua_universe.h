@@ -69,6 +69,12 @@ extern __thread struct running running
 extern uint32_t epoch __attribute__((visibility("hidden"))); /* atomic */
 extern uint32_t forks; /* of this process, since it was another */
 
+/* acquire: pairs with the release in universe_stop(), so that a routine that is gone is not taken for valid. */
+static inline uint32_t epoch_now(void)
+{
+    return __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
+}
+
 static inline uint32_t recorder_now(void)
 {
     return __atomic_load_n(&lam_on, __ATOMIC_RELAXED);
