@@ -252,7 +252,7 @@ static int note_fingerprint(struct log_reader *reader, const struct line *line)
     if (line->cause_unit < CARGO_NONE) {
         const struct cargo_unit *dep = unit_of(reader, line->cause_unit);
         unit->reason_unit = (uint32_t)line->cause_unit;
-        const char *name = dep ? cargo_reason_name(dep, unit) : "is not known and";
+        const char *name = dep && dep->package ? cargo_reason_name(dep, unit) : "is not known and";
         bool is_script = strcmp(name, CARGO_ITS_SCRIPT) == 0;
         unit->reason =
             arena_printf(&run->arena, "%s%s %s", is_script ? "" : "its dependency ", name,
