@@ -40,6 +40,31 @@ def test_ten_thousand_tasks(python, _):
     assert step["depth"] == 1 and step["active_ns"] * 10 < step["end_ns"] - step["start_ns"], step
 
 
+def rows_by_track(out):
+    """[(label without its place, name of the track it is on)] of its intervals"""
+    rows = lib.view(out)
+    names = {row["track"]: row["name"].split(" ")[0] for row in rows if row["type"] == "track"}
+    return [(row["label"].split(" ")[0], names.get(row.get("track"))) for row in rows if row["type"] == "interval"]
+
+
+def test_one_in(python, _):
+    """A task has a track once something on it is recorded, and that is where it lies."""
+    done = lib.record(python, "out", os.path.join(lib.DATA, "tasks.py"), options=["--calls", "one_in:50"])
+    assert done.returncode == 0 and not done.stderr, done
+    got = collections.Counter((label, track) for label, track in rows_by_track("out") if label in ("task", "step", "work"))
+    assert {track for _, track in got} == {"task"}, got
+    assert len([row for row in lib.view("out") if row["type"] == "track"]) < 5000  # of 10,000; some 1,400
+    with open("hand.py", "w", encoding="utf-8") as file:
+        file.write("import asyncio, lamella\nasync def task(n):\n  await asyncio.sleep(0)\n  if n % 2:\n    with lamella.interval('mine'):\n      await asyncio.sleep(0)\n"
+                   "  lamella.instant('at')\nasync def main(): await asyncio.gather(*map(task, range(500)))\nasyncio.run(main())\n")
+    done = lib.record(python, "hand", "hand.py", options=["--calls", "one_in:50"])
+    assert done.returncode == 0 and not done.stderr, done
+    mine = [track for label, track in rows_by_track("hand") if label == "mine"]
+    assert mine == ["task"] * 250, mine
+    tracks = {row["track"] for row in lib.view("hand") if row["type"] == "instant" and row["label"] == "at"}
+    assert len(tracks) == 500, len(tracks)
+
+
 def test_deep_stacks(python, _):
     done = lib.record(python, "out", os.path.join(lib.DATA, "deep.py"))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"0\ncaught\n", b""), done
@@ -77,4 +102,4 @@ def test_charges(python, _):
 
 
 if __name__ == "__main__":
-    lib.main([test_paths_and_counts, test_ten_thousand_tasks, test_deep_stacks, test_charges])
+    lib.main([test_paths_and_counts, test_ten_thousand_tasks, test_one_in, test_deep_stacks, test_charges])

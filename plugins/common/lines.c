@@ -23,6 +23,14 @@ static void run_line(struct line *line)
     lam_track_switch(LAM_DEFAULT, line->track);
 }
 
+void line_make_track(struct line *line)
+{
+    line->track = lam_track_create(LAM_DEFAULT, (struct lam_label){line->label});
+    line->has_no_track = 0;
+    if (line == line_here)
+        lam_track_switch(LAM_DEFAULT, line->track);
+}
+
 static struct line *line_new(uint32_t label)
 {
     struct line **link = &pool[label % POOL_HEADS];
@@ -37,8 +45,8 @@ static struct line *line_new(uint32_t label)
             free(line);
             return NULL;
         }
-        line->track = lam_track_create(LAM_DEFAULT, (struct lam_label){label});
         line->label = label;
+        line->has_no_track = 1;
         line->next = all;
         all = line;
     }
@@ -142,6 +150,8 @@ void line_begin(const void *frame, struct lam_callee *callee, int is_part)
             line_call(callee);
         return;
     }
+    if (line->has_no_track && !callee->skip)
+        line_make_track(line);
     enter_line(line, frame);
     line_call(callee);
     slot->value = line;

@@ -14,6 +14,7 @@ struct line {
     struct shadow_stack calls; /* that are open on it */
     struct lam_track track;
     uint32_t label;
+    int has_no_track;       /* yet: nothing on it was recorded */
     uint32_t serial;        /* changes when the line is given to another frame */
     int is_free;            /* in the pool */
     struct line *resumer;   /* runs when this one is left; NULL: nobody runs it */
@@ -24,8 +25,12 @@ struct line {
 /* The line that the calling thread runs. initial-exec: every call looks at it. */
 extern __thread struct line *line_here __attribute__((tls_model("initial-exec")));
 
+void line_make_track(struct line *line); /* before anything is recorded on it */
+
 static inline void line_call(struct lam_callee *callee)
 {
+    if (__builtin_expect(line_here->has_no_track && !callee->skip, 0))
+        line_make_track(line_here);
     shadow_push(&line_here->calls, NULL, callee, 0);
 }
 
