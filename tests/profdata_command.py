@@ -148,6 +148,20 @@ def very_deep(where):
             check("their times", (row["count"], round(row["self_s"] * 1e9), round(row["time_s"] * 1e9)) == (depth, 4 * depth, 4 * depth), row)
 
 
+def stairs(where):
+    """So many that overlap at once that looking at each of them for each would take minutes."""
+    profile, count = Profile(), 100000
+    kind, name = profile.text("Query"), profile.text("step")
+    profile.events += b"".join(event(kind, name, 1, i, i + count) for i in range(count))
+    path, back = write(os.path.join(where, "stairs.mm_profdata"), profile.bytes()), os.path.join(where, "back.mm_profdata")
+    for args in (["report", path], ["export", "--to", "mm_profdata", "-o", back, path], ["export", "--to", "chrome", "-o", "/dev/null", path]):
+        code, _, err, _ = lamella(*args)
+        check(f"{args[:3]} of {count} that all overlap", code == 0, err)
+    rows = [json.loads(lamella("report", "--format", "json", file)[1])["activities"] for file in (path, back)]
+    check("they read back the same", rows[0] == rows[1] and rows[0][0]["count"] == count and round(rows[0][0]["self_s"] * 1e9) == count * count, rows[1])
+    os.remove(back)
+
+
 def hostile_names(where):
     profile = Profile()
     kind = profile.text("Query")
@@ -281,6 +295,7 @@ def main():
         folder(where)
         hostile_names(where)
         very_deep(where)
+        stairs(where)
         wrong_elsewhere(where)
         counters(where)
         what_is_left_out(where)

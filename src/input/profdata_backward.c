@@ -242,10 +242,10 @@ static uint16_t find_chain(struct profdata_lane *lane, const struct profdata_ope
 static void begin_chain(struct profdata_lane *lane, struct profdata_open *item)
 {
     item->chain = find_chain(lane, item);
-    for (size_t i = (size_t)(item - lane->stack.items) + 1; i < lane->stack.count; i++) {
-        struct profdata_open *inner = &lane->stack.items[i];
-        if (inner->parent != NO_PARENT && &lane->stack.items[inner->parent] >= item &&
-            lane->stack.items[inner->parent].chain == item->chain)
+    struct profdata_open *all = lane->stack.items, *end = all + lane->stack.count;
+    for (struct profdata_open *inner = item + 1; inner < end; inner++) {
+        if (inner->parent != NO_PARENT && all + inner->parent >= item &&
+            all[inner->parent].chain == item->chain)
             inner->chain = item->chain;
     }
 }

@@ -33,12 +33,14 @@ struct label {
 
 struct open_interval {
     uint64_t start, end, id, kind;
+    uint64_t order; /* of its start */
 };
 
 struct lane { /* a thread or a track */
     uint32_t tid;
-    LAM_ARRAY(struct open_interval) open; /* in the order of their starts */
-    bool is_tangled;                      /* some overlap: what ends first may lie anywhere */
+    LAM_ARRAY(struct open_interval)
+    open; /* in the order of their starts, or, tangled, a heap: what ends first is at the root */
+    bool is_tangled; /* some overlap */
 };
 
 struct known_args { /* what a string holds, as 128 bits of hash */
@@ -65,7 +67,7 @@ struct writer {
     uint32_t pid, process;
     bool has_process;
     enum profile_measure measure;
-    uint64_t events, clamped, folds, tracks_away, processes;
+    uint64_t events, begun, clamped, folds, tracks_away, processes;
 };
 
 /* ---- strings ---- */
@@ -197,29 +199,70 @@ static uint64_t time_of(struct writer *writer, int64_t at_ns)
     return time < TIME_MAX ? time : TIME_MAX;
 }
 
-/* Of those with the same end the inner one ends first: it lies above. */
-static size_t next_to_end(const struct lane *lane)
+/* ---- what is under way ---- */
+
+/* Of those with the same end the inner one ends first: the one that began last. */
+static bool ends_before(const struct open_interval *a, const struct open_interval *b)
 {
-    size_t next = lane->open.count - 1;
-    for (size_t i = next; lane->is_tangled && i-- > 0;) {
-        if (lane->open.items[i].end < lane->open.items[next].end)
-            next = i;
+    return a->end < b->end || (a->end == b->end && a->order > b->order);
+}
+
+static void swap_open(struct open_interval *a, struct open_interval *b)
+{
+    struct open_interval kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* While they nest the last one ends first: the other way round they are a heap. */
+static void become_heap(struct lane *lane)
+{
+    for (size_t i = 0, k = lane->open.count; i + 1 < k--; i++)
+        swap_open(&lane->open.items[i], &lane->open.items[k]);
+    lane->is_tangled = true;
+}
+
+static int heap_push(struct lane *lane, const struct open_interval *item)
+{
+    if (array_push(&lane->open, *item) < 0)
+        return LAM_E_NOMEM;
+    struct open_interval *heap = lane->open.items;
+    for (size_t at = lane->open.count - 1; at > 0 && ends_before(&heap[at], &heap[(at - 1) / 2]);
+         at = (at - 1) / 2)
+        swap_open(&heap[at], &heap[(at - 1) / 2]);
+    return LAM_OK;
+}
+
+static void heap_pop(struct lane *lane)
+{
+    struct open_interval *heap = lane->open.items;
+    size_t count = --lane->open.count, at = 0;
+    heap[0] = heap[count];
+    for (;;) {
+        size_t first = 2 * at + 1;
+        if (first >= count)
+            return;
+        if (first + 1 < count && ends_before(&heap[first + 1], &heap[first]))
+            first++;
+        if (!ends_before(&heap[first], &heap[at]))
+            return;
+        swap_open(&heap[at], &heap[first]);
+        at = first;
     }
-    return next;
 }
 
 /* Writes what has ended by then, what ended first first. */
 static void close_until(struct writer *writer, struct lane *lane, uint64_t until)
 {
     while (lane->open.count) {
-        size_t next = next_to_end(lane);
-        struct open_interval item = lane->open.items[next];
+        struct open_interval item = lane->is_tangled ? lane->open.items[0] : array_last(&lane->open);
         if (item.end > until)
             return;
         write_event(writer, item.kind, item.id, lane->tid, item.start, item.end);
-        memmove(lane->open.items + next, lane->open.items + next + 1,
-                (lane->open.count - next - 1) * sizeof item);
-        lane->open.count--;
+        if (lane->is_tangled)
+            heap_pop(lane);
+        else
+            lane->open.count--;
     }
     lane->is_tangled = false;
 }
@@ -270,10 +313,12 @@ static int on_interval(void *ctx, const struct profile_interval *told)
     writer->tracks_away += told->active_ns != PROFILE_UNKNOWN && told->end_ns >= told->start_ns &&
                            told->active_ns < (uint64_t)told->end_ns - (uint64_t)told->start_ns;
     close_until(writer, lane, item.start);
-    lane->is_tangled =
-        lane->is_tangled || (lane->open.count && array_last(&lane->open).end < item.end);
-    if (item.start < item.end)
-        return array_push(&lane->open, item);
+    item.order = writer->begun++;
+    if (item.start < item.end) {
+        if (!lane->is_tangled && lane->open.count && array_last(&lane->open).end < item.end)
+            become_heap(lane);
+        return lane->is_tangled ? heap_push(lane, &item) : array_push(&lane->open, item);
+    }
     write_event(writer, item.kind, item.id, lane->tid, item.start, item.end);
     return LAM_OK;
 }
