@@ -22,7 +22,7 @@ export function sentences(model: Model, graph: Graph): string[] {
   const used = numberOf(session["cores_used"]);
   const cores = numberOf(session["cores"]);
   const exit = numberOf(session["exit_code"]);
-  const name = `“${visible(String(session["command"] ?? model.name))}”`;
+  const name = `“${visible(model.title)}”`;
   if (elapsed !== null) {
     const usage = used !== null && cores !== null ? `, which kept ${digits(used, used < 0.995 ? 2 : 1)} of ${plural(cores, "core")} busy on average` : "";
     const ended = exit ? `failed (exit code ${exit}) after` : "took";
@@ -43,7 +43,7 @@ export function sentences(model: Model, graph: Graph): string[] {
 function ofEvents(model: Model): string[] {
   const value = model.data.header["intervals"];
   const sums = (typeof value === "object" && value !== null ? value : {}) as Record<string, unknown>;
-  const name = visible(String(model.session["command"] ?? model.name));
+  const name = visible(model.title);
   const events = numberOf(sums["events"]);
   if (events === null) return [`“${name}” recorded its own events.`];
   const of = [plural(numberOf(sums["threads"]) ?? model.threads.count, "thread")];

@@ -39,6 +39,8 @@ export interface SpanFacts {
   cpu: Float64Array;
 }
 
+const TITLE_LENGTH = 120;
+
 export class Model {
   readonly phases: Phase[];
   readonly segments: { name: string; color: Rgb; css: string }[];
@@ -79,6 +81,14 @@ export class Model {
   }
 
   // Of programs that record their own events, and nothing else: there was nobody who could have sampled them or accounted for them.
+  // What was run, short enough for a heading: of a program that recorded itself, or a compiler's self-profile, without the directory
+  // that it lies in; the whole command stands below the heading where this is less.
+  get title(): string {
+    const whole = String(this.session["command"] ?? this.name);
+    const command = this.isOfEvents ? whole.replace(/^\/\S*\/(?=\S)/, "") : whole;
+    return command.length <= TITLE_LENGTH ? command : `${[...command].slice(0, TITLE_LENGTH - 1).join("")}…`;
+  }
+
   get isOfEvents(): boolean {
     return (this.data.has("activities") || this.data.has("events")) && !this.coverage["samples"] && typeof this.coverage["process_cpu_s"] !== "number";
   }

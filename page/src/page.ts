@@ -49,7 +49,7 @@ export class Page {
     this.perUnit = new TimeAxis(Math.max(1e-6, ...longest(model)));
     this.bindAxis("build", this.build);
     this.bindAxis("unitAxis", this.perUnit);
-    document.title = `${visible(String(model.session["command"] ?? model.name))} · Lamella`;
+    document.title = `${visible(model.title)} · Lamella`;
     const search = this.header();
     const keys = new Keys(state, search, () => this.axisInUse());
     this.answerSection();
@@ -192,7 +192,9 @@ export class Page {
       session["started_at"] ? String(session["started_at"]).replace("T", " ").replace("Z", " UTC") : "", session["host"] ? `on ${String(session["host"])}` : "",
       `${String(session["tool"] ?? "lamella")} ${String(session["tool_version"] ?? "")}`,
     ].filter(Boolean).map(visible).join(" · ");
-    const made = this.section("answer", visible(String(session["command"] ?? model.name)), el("p", { class: "facts-line" }, facts));
+    const command = String(session["command"] ?? model.name);
+    const whole = command === model.title ? null : el("p", { class: "facts-line" }, visible(command));
+    const made = this.section("answer", visible(model.title), el("p", { class: "facts-line" }, facts), whole);
     if (models.length > 1) {
       const pick = el("select", { "aria-label": "Recording" });
       models.forEach((m, i) => pick.append(el("option", { value: String(i), ...(m === model ? { selected: "" } : {}) }, visible(`${m.data.header.set ? "after" : "before"}: ${m.name}`))));
