@@ -320,10 +320,41 @@ static int make_path(struct interval_nest *nest, struct nest_chain *chain)
     return rc;
 }
 
+/* The folds in `parent`, whose path is known; around: it is on that chain, or inside of its innermost (NULL: of none). */
+static int tell_folds(struct interval_nest *nest, const struct nest_chain *around,
+                      struct nest_item *parent)
+{
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && i < parent->fold_count; i++) {
+        struct profile_fold fold = parent->folds[i];
+        uint32_t path;
+        parent->children = add_capped(parent->children, fold.count);
+        parent->children_ns = add_capped(parent->children_ns, fold.self_ns);
+        if (!fold.count)
+            continue;
+        if (fold.label == parent->label || (around && has_ancestor(around, fold.label)))
+            fold.total_ns = 0; /* of outermost calls only */
+        rc = interval_paths_step(nest->paths, nest->sink, parent->path, fold.label, &path);
+        if (rc >= 0)
+            rc = interval_nest_fold_at(nest, &fold, path);
+    }
+    return rc;
+}
+
+static int tell_folds_alone(struct interval_nest *nest, struct nest_chain *chain,
+                            struct nest_item *item)
+{
+    int rc = chain ? make_path(nest, chain) : LAM_OK;
+    uint32_t around = item->is_in_call ? item->call_path : chain ? top_of(chain)->path : 0;
+    if (rc >= 0)
+        rc = interval_paths_step(nest->paths, nest->sink, around, item->label, &item->path);
+    return rc < 0 ? rc : tell_folds(nest, chain, item);
+}
+
 /* One that stands alone: empty, detached, or one overlap too many. */
 static int tell_alone(struct interval_nest *nest, struct nest_chain *chain, struct nest_item *item)
 {
-    int rc = step_into(nest, chain, item);
+    int rc = item->fold_count ? tell_folds_alone(nest, chain, item) : step_into(nest, chain, item);
     if (rc < 0)
         return rc;
     uint64_t active_ns = active_of(nest, item, item->end_ns);
@@ -343,27 +374,6 @@ static int place_empty(struct interval_nest *nest, struct nest_item *item)
     return rc < 0 ? rc : tell_alone(nest, chain, item);
 }
 
-/* The folds in the innermost interval of a chain. */
-static int tell_folds(struct interval_nest *nest, struct nest_chain *chain)
-{
-    struct nest_item *parent = top_of(chain);
-    int rc = make_path(nest, chain);
-    for (size_t i = 0; rc >= 0 && i < parent->fold_count; i++) {
-        struct profile_fold fold = parent->folds[i];
-        uint32_t path;
-        parent->children = add_capped(parent->children, fold.count);
-        parent->children_ns = add_capped(parent->children_ns, fold.self_ns);
-        if (!fold.count)
-            continue;
-        if (has_ancestor(chain, fold.label))
-            fold.total_ns = 0; /* of outermost calls only */
-        rc = interval_paths_step(nest->paths, nest->sink, parent->path, fold.label, &path);
-        if (rc >= 0)
-            rc = interval_nest_fold_at(nest, &fold, path);
-    }
-    return rc;
-}
-
 /* It leaves at once in the order of starts; else it waits for its end. */
 static int place_on(struct interval_nest *nest, struct nest_chain *chain, struct nest_item *item)
 {
@@ -378,7 +388,10 @@ static int place_on(struct interval_nest *nest, struct nest_chain *chain, struct
     }
     if (rc >= 0)
         rc = chain_push(chain, item);
-    return rc < 0 || !item->fold_count ? rc : tell_folds(nest, chain);
+    if (rc < 0 || !item->fold_count)
+        return rc;
+    rc = make_path(nest, chain);
+    return rc < 0 ? rc : tell_folds(nest, chain, top_of(chain));
 }
 
 static int place(struct interval_nest *nest, struct nest_item *item)

@@ -403,6 +403,7 @@ static void test_folds_and_weights(void **state)
         {'B', 10, 60, PROFILE_UNKNOWN, 1, 2},
         {'C', 100, 150, 20, 4, 0}, /* stands for 4; what it called was picked on its own */
         {'D', 110, 130, 15, 10, 0},
+        {'E', 160, 160, PROFILE_UNKNOWN, 1, 1}, /* the clock stood still, or went back */
     };
     interval_nest_begin(&nest, &sink, &paths, 1, 0);
     for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
@@ -418,7 +419,8 @@ static void test_folds_and_weights(void **state)
     assert_string_equal(
         strbuf_text(&told.text),
         "f*3=15 path 3; A*2=0 path 4; B@1[10,60] self 33 path 2; D@2[110,130] self 15 "
-        "path 6; C@1[100,150] self 20 path 5; A@0[0,1000] self 720 path 1; ");
+        "path 6; C@1[100,150] self 20 path 5; f*3=15 path 8; E@1[160,160] self 0 path 7; "
+        "A@0[0,1000] self 720 path 1; ");
     interval_nest_free(&nest);
     interval_paths_free(&paths);
     told_free(&told);
