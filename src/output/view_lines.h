@@ -43,7 +43,7 @@ struct view_label {
 };
 
 struct view_path {
-    uint32_t parent, label;
+    uint32_t parent, label, depth; /* depth: what it is inside of */
 };
 
 /* Of --tree: a thread or a track, whose lines stand together. */

@@ -7,7 +7,8 @@
 int view_on_path(void *ctx, const struct profile_path *path)
 {
     struct view *view = ctx;
-    return array_push(&view->paths, ((struct view_path){path->parent, path->label}));
+    uint32_t depth = path->parent ? view->paths.items[path->parent - 1].depth + 1 : 0;
+    return array_push(&view->paths, ((struct view_path){path->parent, path->label, depth}));
 }
 
 int view_on_label(void *ctx, const struct profile_label *label)
@@ -186,29 +187,26 @@ int view_on_instant(void *ctx, const struct profile_instant *in)
     return view_branch_end(view, in->thread, in->track);
 }
 
-/* From the outermost to the fold's own. */
+static uint32_t path_depth(const struct view *view, uint32_t path)
+{
+    return path ? view->paths.items[path - 1].depth : 0;
+}
+
+/* From the outermost to the fold's own; where it is deeper than that, the innermost of them: each node of a deep tree would tell its
+ * whole way again. */
 static void json_path(struct view *view, uint32_t path)
 {
-    LAM_ARRAY(uint32_t) labels = {0};
-    for (uint32_t at = path; at; at = view->paths.items[at - 1].parent) {
-        if (array_push(&labels, view->paths.items[at - 1].label) < 0)
-            view->json.failed = LAM_E_NOMEM;
-    }
+    enum { JSON_PATH_MAX = 128 };
+    uint32_t labels[JSON_PATH_MAX], count = 0;
+    for (uint32_t at = path; at && count < JSON_PATH_MAX; at = view->paths.items[at - 1].parent)
+        labels[count++] = view->paths.items[at - 1].label;
+    json_member_u64(&view->json, "depth", path_depth(view, path));
     json_member_array(&view->json, "path");
-    for (size_t i = labels.count; i-- > 0;) {
-        const struct view_label *label = label_of(view, labels.items[i]);
+    for (uint32_t i = count; i-- > 0;) {
+        const struct view_label *label = label_of(view, labels[i]);
         json_put_str_n(&view->json, label->text, label->size);
     }
     json_put_end(&view->json);
-    array_free(&labels);
-}
-
-static uint32_t path_depth(const struct view *view, uint32_t path)
-{
-    uint32_t depth = 0;
-    for (uint32_t at = path; at; at = view->paths.items[at - 1].parent)
-        depth++;
-    return depth;
 }
 
 /* What the fold is inside of, innermost first, as a stack's frames. */
@@ -245,7 +243,7 @@ int view_on_fold(void *ctx, const struct profile_fold *in)
     } else {
         struct unit_text total, self;
         put_where(view, in->at_ns, in->track, thread);
-        view_branch_indent(view, in->path ? path_depth(view, in->path) - 1 : 0);
+        view_branch_indent(view, path_depth(view, in->path));
         strbuf_addf(&view->line, "%llu call%s  ", (unsigned long long)in->count,
                     unit_plural(in->count));
         put_label(view, label_of(view, in->label));
