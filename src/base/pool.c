@@ -91,6 +91,13 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
+const char *pool_wrong_threads(void)
+{
+    const char *asked = getenv("LAMELLA_THREADS");
+    uint64_t threads;
+    return asked && *asked && !(unit_parse_u64(asked, &threads) && threads > 0) ? asked : NULL;
+}
+
 unsigned pool_default_threads(void)
 {
     const char *asked = getenv("LAMELLA_THREADS");

@@ -16,6 +16,8 @@ typedef int (*pool_fn)(void *ctx, size_t item, unsigned worker);
 /* What the environment variable LAMELLA_THREADS says, else one a processor that we may use; 32 at
  * most. */
 unsigned pool_default_threads(void);
+/* What the variable says, if it is no number from 1 on and so was ignored; else NULL. */
+const char *pool_wrong_threads(void);
 
 /* Opens a pool of `threads` workers, the caller of pool_run() among them; 0 is
  * pool_default_threads(). Threads start

@@ -88,6 +88,7 @@ static void threads_by_environment(void **state)
         setenv("LAMELLA_THREADS", rows[i].text, 1);
         assert_int_equal(pool_open(&pool, 0, NULL), LAM_OK);
         assert_int_equal(pool_threads(pool), rows[i].threads ? rows[i].threads : pool_threads(plain));
+        assert_int_equal(pool_wrong_threads() != NULL, !rows[i].threads && rows[i].text[0]);
         pool_close(&pool);
         pool_close(&plain);
     }

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/options.h"
+#include "base/pool.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/launcher_talk.h"
@@ -76,11 +77,27 @@ static int unknown_command(const char *word)
     return EXIT_USAGE;
 }
 
+/* `record` leaves standard error to the command. */
+static void warn_of_environment(const struct lam_command *command)
+{
+    const char *threads = pool_wrong_threads();
+    if (!threads || command->run == cmd_record)
+        return;
+    struct strbuf line = {0};
+    strbuf_add(&line, "lamella: LAMELLA_THREADS='");
+    strbuf_add_printable(&line, threads, strlen(threads));
+    strbuf_add(&line, "' is no number of threads from 1 on: all processors are used");
+    fprintf(stderr, "%s\n", strbuf_text(&line));
+    strbuf_free(&line);
+}
+
 static int run(int argc, char **argv)
 {
     for (unsigned i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(argv[0], commands[i].name) == 0)
-            return commands[i].run(argc, argv);
+        if (strcmp(argv[0], commands[i].name) != 0)
+            continue;
+        warn_of_environment(&commands[i]);
+        return commands[i].run(argc, argv);
     }
     return unknown_command(argv[0]);
 }
