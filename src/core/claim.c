@@ -110,6 +110,15 @@ int claim_offset(struct claim_file *file, uint32_t size, uint64_t *offset)
     return 0;
 }
 
+/* Nothing was written there: the next claim may have it, unless somebody claimed what lies behind meanwhile. So tries on a full disk
+ * use up neither the budget nor the file's addresses. */
+static void give_back(struct claim_file *file, uint64_t offset, uint32_t size)
+{
+    uint64_t end = offset + size;
+    (void)__atomic_compare_exchange_n(file->cursor, &end, offset, 0, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED);
+}
+
 int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void **map)
 {
     uint64_t at;
@@ -117,8 +126,10 @@ int claim_stretch(struct claim_file *file, uint32_t size, uint64_t *offset, void
     if (rc < 0)
         return rc;
     rc = reserve(file->fd, at, size);
-    if (rc < 0)
+    if (rc < 0) {
+        give_back(file, at, size);
         return rc;
+    }
     void *at_map =
         sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file->fd, at);
     if (sys_is_error(at_map))

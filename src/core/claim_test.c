@@ -181,11 +181,16 @@ static void a_full_disk_is_an_error(void **state)
             count++;
         }
     }
+    /* Tries on a disk that is full use up nothing: the file has no holes, and the budget is still there. */
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(claim_stretch(&file, 4096, &offset, &map), -ENOSPC);
+    uint64_t claimed = cursor;
     close(fd);
     umount(path);
     rmdir(path);
     assert_int_equal(rc, -ENOSPC);
     assert_in_range(count, 1, 4);
+    assert_int_equal(claimed, count * 4096);
 }
 
 static int reopened;

@@ -249,7 +249,12 @@ int stream_copy_page(struct stream *stream, const struct stream_page *page, uint
     if (rc == 0)
         rc = claim_write(file, offset + sizeof header, page + 1, page->size_bytes - sizeof header);
     header.kind = page->kind;
-    return rc == 0 ? claim_write(file, offset, &header, sizeof header) : rc;
+    if (rc == 0)
+        return claim_write(file, offset, &header, sizeof header);
+    /* What was written before the disk was full is no page. Where not even this has room there is nothing. */
+    header.kind = STREAM_PAGE_VOID;
+    (void)claim_write(file, offset, &header, sizeof header);
+    return rc;
 }
 
 void stream_abandon_pages(struct stream *stream)
