@@ -15,6 +15,7 @@ SOURCE = os.environ["LAMELLA_SRC"]
 # The program's clock is its own: figures are known beforehand.
 PROGRAM = r"""
 #include <lamella/lamella.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,10 +61,69 @@ static void step(void)
     now += 7;
 }
 
+/* A coroutine that one thread begins and another ends, in the middle of calls and an interval. */
+static struct lam_track coroutine;
+static const struct lam_track none;
+
+static void *second_half(void *unused)
+{
+    now += 5;
+    lam_track_switch(LAM_DEFAULT, coroutine);
+    now += 4;
+    enter("g");
+    now += 40;
+    leave("g");
+    leave("f");
+    lam_track_switch(LAM_DEFAULT, none);
+    now += 1000;
+    lam_track_switch(LAM_DEFAULT, coroutine);
+    now += 3;
+    return unused;
+}
+
+static void coroutines(void)
+{
+    struct lam_kind kind = lam_kind_intern(LAM_DEFAULT, "GenericActivity");
+    struct lam_track other = lam_track_create(LAM_DEFAULT, lam_label_intern(LAM_DEFAULT, "other", 5));
+    coroutine = lam_track_create(LAM_DEFAULT, lam_label_intern(LAM_DEFAULT, "coroutine", 9));
+    struct lam_handle outer = lam_begin(LAM_DEFAULT, kind, lam_label_intern(LAM_DEFAULT, "O", 1));
+    lam_track_switch(LAM_DEFAULT, coroutine); /* told: the first */
+    enter("h");
+    now += 11;
+    struct lam_handle inner = lam_begin(LAM_DEFAULT, kind, lam_label_intern(LAM_DEFAULT, "S", 1));
+    now += 17;
+    enter("f");
+    now += 18;
+    lam_track_switch(LAM_DEFAULT, other); /* not told, as nothing follows, and so are the others of these 10 ms */
+    now += 7;
+    lam_track_switch(LAM_DEFAULT, none);
+    now += 6;
+    lam_end(LAM_DEFAULT, outer);
+    now += 50;
+    enter("p"); /* the thread's own, and stored when it is over */
+    now += 2;
+    lam_track_switch(LAM_DEFAULT, other);
+    now += 100;
+    lam_track_switch(LAM_DEFAULT, none);
+    leave("p");
+    pthread_t thread;
+    pthread_create(&thread, NULL, second_half, NULL);
+    pthread_join(thread, NULL);
+    lam_track_switch(LAM_DEFAULT, coroutine);
+    now += 2;
+    lam_end(LAM_DEFAULT, inner);
+    leave("h");
+    lam_track_switch(LAM_DEFAULT, none);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
         return 2;
+    if (strcmp(argv[2], "coroutines") == 0) {
+        coroutines();
+        return 0;
+    }
     if (strcmp(argv[2], "calls") == 0) {
         enter("h");
         now += 11;
@@ -143,6 +203,21 @@ def check_calls_alone(program, directory):
     assert "the thread's 2.00 ms from first" in report(path), report(path)
 
 
+def check_coroutines(program, directory, calls):
+    """An interval and calls in a track that goes from thread to thread; switches that are not told."""
+    path = os.path.join(directory, "coroutines.lam")
+    if os.path.exists(path):
+        os.unlink(path)
+    subprocess.run([program, "0", "coroutines"], env={**os.environ, "LAMELLA_OUT": path, "LAMELLA_OPTIONS": f"clock=monotonic,calls={calls}"}, check=True)
+    told = json.loads(report(path, "--format", "json"))
+    rows = {row["label"]: row for row in told["activities"]}
+    expected = {"h": 11, "S": 22, "f": 22, "g": 40, "p": 102, "O": 59}
+    assert {label: round(row["self_s"] * 1e9) for label, row in rows.items()} == expected, (calls, rows)
+    active = {label: round(row["active_s"] * 1e9) for label, row in rows.items()}
+    assert active == {"h": 95, "S": 84, "f": 62, "g": 40, "p": 102, "O": 59}, (calls, active)
+    assert all(row["count"] == 1 and not row["open"] for row in rows.values()), (calls, rows)
+
+
 def check_paths(path, calls):
     """By path: intervals inside of calls, calls inside of intervals."""
     lines = report(path, "--by", "path", "--top", "0").split("By path")[1].splitlines()[2:]
@@ -169,6 +244,8 @@ def main():
                 if calls in ("all", "tree", "one_in:1", "auto:64K"):
                     check_paths(path, calls)
         check_calls_alone(program, directory)
+        for calls in ("all", "tree", "threshold:8ns", "threshold:50ns", "one_in:1", "one_in:1+threshold:50ns"):
+            check_coroutines(program, directory, calls)
     print("every policy: exact")
 
 

@@ -69,6 +69,7 @@ struct lam_handle {
 
 /* ---- opening and closing ---- */
 
+/* With a clock that counts a thread's own, an interval that another thread ends has no length that is known, unless it is in a track. */
 enum lam_clock {
     LAM_CLOCK_AUTO = 0, /* the time stamp counter where it is invariant, else the monotonic clock */
     LAM_CLOCK_TSC = 1,  /* LAM_E_UNSUPPORTED where it is not invariant */
@@ -140,7 +141,7 @@ LAM_API int lam_options_explain(const char *text, char *why, size_t size);
 /* Opens the default recorder. options NULL: path and options from the environment.
  * Threads  one call at a time; events of other threads are recorded from some point during the call on.
  * Returns  LAM_OK; LAM_E_BUSY when it is open already (also through LAMELLA_OUT); LAM_E_NOTFOUND without a path, or without the directory
- *          above it; LAM_E_EXISTS when it is there and no directory; LAM_E_INVAL; LAM_E_PERM,
+ *          above it; LAM_E_EXISTS when it is there and no directory; LAM_E_TOOBIG for a path that is too long; LAM_E_INVAL; LAM_E_PERM,
  *          LAM_E_FULL or LAM_E_IO when the file cannot be made; LAM_E_UNSUPPORTED for a clock or counter that this machine does
  *          not have, LAM_E_PERM for one that it does not give (perf_event_paranoid). lam_open_error() has it in words. */
 LAM_API int lam_open(const struct lam_options *options);
@@ -323,7 +324,8 @@ struct lam_arg {
     const char *text;
 };
 
-/* As lam_begin() and lam_instant(), with up to 100 arguments: 16 bytes each more, and of a text as many as it is long. */
+/* As lam_begin() and lam_instant(), with up to 100 arguments (those beyond are left out): 16 bytes each more, and of a text as many
+ * as it is long. */
 LAM_API struct lam_handle lam_begin_args(struct lam_recorder *rec, struct lam_kind kind,
                                          struct lam_label label, const struct lam_arg *args,
                                          size_t count);

@@ -80,7 +80,7 @@ enum lam_event_type {
 enum lam_event_flag {
     LAM_EVENT_OPEN = 1,     /* it never ended: end is the last time known of its thread */
     LAM_EVENT_DETACHED = 2, /* it may end on another thread than it began */
-    LAM_EVENT_BACKWARD = 4, /* it was stored with an end before its start: end is start */
+    LAM_EVENT_BACKWARD = 4, /* it ends before its start, or by another thread's counter: end is start */
 };
 
 struct lam_event {

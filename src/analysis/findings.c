@@ -217,8 +217,8 @@ static int find_odd_events(struct draft *draft)
     } kinds[] = {
         {end->open_intervals, "open_intervals", REPORT_NOTE,
          "never ended: they count up to the last time known of their thread"},
-        {end->backward_intervals, "backward_intervals", REPORT_WARNING,
-         "end before they start: they count as empty"},
+        {end->backward_intervals, "backward_intervals",
+         REPORT_WARNING, "end before they start, or by the counter of another thread than they began: they count as empty"},
         {end->overlapping_intervals, "overlapping_intervals", REPORT_NOTE,
          "begin inside another one and end after it: all of their time is their own"},
     };

@@ -289,6 +289,9 @@ static int on_interval(struct process_events *events, struct event_line *line,
                        const struct event *event)
 {
     uint64_t end = event->is_open && line->last > event->start ? line->last : event->end;
+    bool is_foreign = event_has_foreign_end(events->file, event);
+    if (is_foreign)
+        end = event->start + (event->has_active ? event->active : 0);
     struct profile_interval in = {
         .thread = thread_id(events, event->thread),
         .start_ns = process_events_ns(events, event->start),
@@ -296,6 +299,7 @@ static int on_interval(struct process_events *events, struct event_line *line,
         .self_ns = PROFILE_UNKNOWN,
         .weight = event->weight,
         .flags = (event->is_open ? (unsigned)PROFILE_INTERVAL_OPEN : 0u) |
+                 (is_foreign && !event->has_active ? (unsigned)PROFILE_INTERVAL_BACKWARD : 0u) |
                  (event->flags & STREAM_KIND_DETACHED ? (unsigned)PROFILE_INTERVAL_DETACHED : 0u),
         .args = events->texts.items,
         .argc = events->texts.count,

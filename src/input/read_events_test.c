@@ -558,6 +558,26 @@ static void measured_active(void **state)
     make_close(em.make);
 }
 
+/* A call of the thread itself that is stored when it is over, in the middle of what is told to be a track's. */
+static void of_the_thread_itself(void **state)
+{
+    (void)state;
+    struct event_make em = begin();
+    event_make_owner(&em, 1, 1, AT(0));
+    event_make_slot(&em, 1, 1, STREAM_SLOT_TRACK_SWITCH, AT(10), 0);
+    event_make_interval(&em, 1, KIND_FN, S_MAIN, AT(20), AT(30));
+    event_make_interval(&em, 1, KIND_FN, S_A, AT(100), AT(200));
+    event_make_more(&em, 1, 0, STREAM_SLOT_ACTIVE, 1, 2 * 100);
+    expect(&em, (struct profile_wants){0},
+           "session events 1 measure 0\n"
+           "thread 1 tid 101 \n"
+           "track 1 at 0 \n"
+           "Fn:a t1 [100,200]@0 self 100\n"
+           "Fn:main t1 k1 [20,30]@0 self 10\n"
+           "thread_end 1 at 200\n");
+    make_close(em.make);
+}
+
 /* Calls of a tree, each stored at its start with its end, or when it is over; scopes that are stored at their start lie in
  * between. Returns its end. */
 static uint64_t grow(struct event_make *em, bool is_later, unsigned *seed, unsigned depth,
@@ -786,7 +806,7 @@ int main(void)
         cmocka_unit_test(trees_are_folds),           cmocka_unit_test(weights_and_self),
         cmocka_unit_test(measured_active),           cmocka_unit_test(joined_with_the_agent),
         cmocka_unit_test(recorders_have_rows),       cmocka_unit_test(odd_strings),
-        cmocka_unit_test(stored_late_is_the_same),
+        cmocka_unit_test(of_the_thread_itself),      cmocka_unit_test(stored_late_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

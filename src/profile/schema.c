@@ -664,7 +664,8 @@ static const struct schema_column interval_columns[] = {
           "are estimates"),
     COUNT(JSON, 1, "open",
           "intervals that never ended: counted up to the last time known of their thread"),
-    COUNT(JSON, 1, "backward", "stored with an end before their start, counted as empty"),
+    COUNT(JSON, 1,
+          "backward", "stored with an end before their start, or ended by the counter of another thread; counted as empty"),
     COUNT(JSON, 1, "overlapping", "begun inside another interval and ended after it: nobody's child"),
 };
 

@@ -51,6 +51,7 @@ static void add_more(struct event *event, const struct event_page *page, uint32_
         case STREAM_SLOT_ACTIVE:
             event->has_active = more.head >> STREAM_SLOT_TIME_SHIFT & 1;
             event->active = more.rest;
+            event->has_own_track = true;
             event->own_track = stream_slot_id(&more);
             break;
         case STREAM_SLOT_NODE:
@@ -371,7 +372,7 @@ static bool give_out(struct event_lane *lane, struct event *event)
     default:
         event->thread = lane->thread;
         event->tid = lane->tid;
-        event->track = event->own_track ? event->own_track : lane->track;
+        event->track = event->has_own_track ? event->own_track : lane->track;
         if (!event->end_thread)
             event->end_thread = lane->thread;
         if (event->end_thread != event->thread) /* which has counters of its own */
@@ -417,17 +418,19 @@ uint64_t event_paused(const struct event_index *index, const struct event *event
 {
     if (end <= event->start)
         return 0;
-    if (event->has_active)
-        return end - event->start -
-               (event->active < end - event->start ? event->active : end - event->start);
+    /* As it was measured, which its track's pauses are in, and its own are not. */
+    uint64_t wall = end - event->start;
     uint64_t active = ran(index, track, event->start, end);
+    if (event->has_active)
+        active = event->active < wall ? event->active : wall;
     uint64_t since = 0;
     bool is_paused = false;
     for (size_t i = 0; i <= event->marks.count; i++) {
         const struct event_mark *mark = i < event->marks.count ? &event->marks.items[i] : NULL;
         uint64_t at = mark && mark->time < end ? mark->time : end;
         if (is_paused && (!mark || mark->code == STREAM_SLOT_RESUME || at == end)) {
-            active -= ran(index, track, since, at);
+            uint64_t away = ran(index, track, since, at);
+            active -= away < active ? away : active;
             is_paused = false;
         }
         if (mark && mark->code == STREAM_SLOT_PAUSE && !is_paused && at < end) {
@@ -435,5 +438,5 @@ uint64_t event_paused(const struct event_index *index, const struct event *event
             since = at > event->start ? at : event->start;
         }
     }
-    return end - event->start - active;
+    return wall - active;
 }

@@ -25,10 +25,10 @@ struct event {
     uint64_t start, end; /* as stored, in the file's measure */
     bool is_open;        /* it has no end: end is its start */
     uint32_t end_thread;
-    bool has_self, has_active;
+    bool has_self, has_active, has_own_track;
     uint64_t self, active;    /* as the recorder measured them */
     uint32_t node, node_lane; /* of the call in a tree that it is in; 0: none */
-    uint32_t own_track;       /* as it says itself; 0: it says nothing */
+    uint32_t own_track;       /* as it says itself */
     uint64_t value;           /* of an integer */
     const struct event_fold *fold;
     struct event_marks marks; /* pauses and folds among them; live as long as the index */
@@ -37,6 +37,14 @@ struct event {
     uint32_t more_count;
     uint64_t offset; /* in the file as recorded */
 };
+
+/* It ended on another thread, by a counter that says nothing about that of the thread where it began: how long it was is known only
+ * where the recorder measured it. */
+static inline bool event_has_foreign_end(const struct stream_file *file, const struct event *event)
+{
+    return file->header.measure != STREAM_MEASURE_TICKS && !event->is_open && event->end_thread &&
+           event->end_thread != event->thread;
+}
 
 struct event_lane {
     const struct event_names *names;

@@ -445,6 +445,10 @@ static void give_interval(struct lam_reader *reader, const struct source *source
         end = last > end ? last : end;
         out->flags |= LAM_EVENT_OPEN;
     }
+    if (event_has_foreign_end(source->file, event)) {
+        end = event->start + (event->has_active ? event->active : 0);
+        out->flags |= event->has_active ? 0u : (unsigned)LAM_EVENT_BACKWARD;
+    }
     bool is_detached = (event->flags & STREAM_KIND_DETACHED) != 0;
     out->flags |= is_detached ? (unsigned)LAM_EVENT_DETACHED : 0u;
     out->end = to_ns(reader, source, end);

@@ -212,20 +212,50 @@ static void set_node(struct lane *lane, struct call_tree *tree, struct frame *fr
         set_when(frame->node, frame->start, 1);
 }
 
-/* The stack goes on in another lane's tree: what it has been open so far stays in this one. */
-static void settle_frames(struct calls *calls, const struct frame *top, uint64_t now)
+/* A call of the tree took `duration`: its own part is added up, and what is around is without it. Where there was no room for a node
+ * its time stays in the nearest call that has one, but for that of intervals inside, which have their events. */
+static void leave_call(struct calls *calls, struct frame *frame, uint64_t duration)
 {
-    for (struct frame *frame = calls->frames + 1; frame < top; frame++) {
-        struct stream_tree_node *node = frame->node;
+    struct frame *around = &calls->frames[frame - calls->frames - 1];
+    if (frame->node) {
+        add(&frame->node->self, duration > frame->inner ? duration - frame->inner : 0);
+        take_from_around(calls, around, duration);
+    } else if (around->mode == LAM_CALLS_TREE && around != calls->frames) {
+        around->inner += frame->inner;
+    }
+}
+
+/* The frame's node says nothing more of it. */
+static void close_node(const struct frame *frame, uint64_t now, uint64_t duration)
+{
+    if (!frame->node || !(frame->node->when & 1))
+        return;
+    set_when(frame->node, now, 0);
+    add(&frame->node->total, duration);
+}
+
+/* The stack goes on in another lane's tree: what it has been open so far stays in this one, as if everything were left now and
+ * entered again. The innermost first: what is around is without it. */
+static void settle_frames(struct lane *lane, struct calls *calls, const struct frame *top,
+                          uint64_t now)
+{
+    for (uint32_t at = (uint32_t)(top - calls->frames) - 1; at > 0; at--) {
+        struct frame *frame = &calls->frames[at];
         uint64_t duration = now > frame->start ? now - frame->start : 0;
-        if (!node || !(node->when & 1))
-            continue;
-        set_when(node, now, 0);
-        add(&node->total, duration);
-        if (frame->mode == LAM_CALLS_TREE)
-            add(&node->self, duration > frame->inner ? duration - frame->inner : 0);
-        frame->start = now;
-        frame->inner = 0;
+        close_node(frame, now, duration);
+        if (frame->mode == LAM_CALLS_TREE) {
+            leave_call(calls, frame, duration);
+            frame->inner = 0;
+        } else {
+            calls_tell_inside(lane, frame);
+            if (frame->node && frame->ref)
+                add(&frame->node->self, frame->in_tree);
+            frame->in_tree = frame->ref ? 0 : frame->in_tree;
+        }
+        if (frame->mode == FRAME_SCOPE)
+            scope_take_from_around(calls, frame, duration);
+        if (frame->mode == LAM_CALLS_TREE || frame->mode == FRAME_SCOPE)
+            frame->start = now; /* a call with an event of its own is measured as a whole */
     }
 }
 
@@ -237,7 +267,7 @@ static int adopt(struct lane *lane, struct calls *calls, const struct frame *top
     if (!tree)
         return -1;
     if (calls->tree)
-        settle_frames(calls, top, now);
+        settle_frames(lane, calls, top, now);
     tree_pause(calls, now + calls->away);
     const struct index_entry *root = root_of(lane, tree, calls);
     calls->tree = tree;
@@ -268,6 +298,11 @@ static uint32_t node_around(struct lane *lane, struct calls *calls, const struct
     return around->node_id;
 }
 
+uint32_t tree_lane(const struct calls *calls)
+{
+    return calls->tree->lane;
+}
+
 void tree_enter(struct lane *lane, struct calls *calls, struct frame *frame)
 {
     frame->node = NULL;
@@ -288,20 +323,17 @@ void tree_leave_scope(const struct frame *frame, uint64_t now)
 
 void tree_leave(struct lane *lane, struct calls *calls, struct frame *frame, uint64_t now)
 {
-    struct frame *around = frame - 1;
     struct stream_tree_node *node = frame->node;
     uint64_t duration = now > frame->start ? now - frame->start : 0;
     if (!node) {
-        /* No room: its time stays in the nearest call that has a node. */
         lane_count(lane, STREAM_COUNT_UNTOLD_CALLS);
-        if (around->node)
-            add(&around->node->untold, 1);
-        return;
+        if (frame[-1].node)
+            add(&frame[-1].node->untold, 1);
+    } else {
+        /* No longer open, and only then added: a kill in between leaves it out, rather than counting it twice. */
+        set_when(node, now, 0);
+        add(&node->count, 1);
+        add(&node->total, duration);
     }
-    /* No longer open, and only then added: a kill in between leaves it out, rather than counting it twice. */
-    set_when(node, now, 0);
-    add(&node->count, 1);
-    add(&node->total, duration);
-    add(&node->self, duration > frame->inner ? duration - frame->inner : 0);
-    take_from_around(calls, around, duration);
+    leave_call(calls, frame, duration);
 }

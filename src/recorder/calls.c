@@ -175,12 +175,12 @@ void calls_change_over(struct lane *lane)
 
 /* ---- everything ---- */
 
-/* An event that began at `at` (UINT64_MAX: now), with room for its self time, and for its active time and track (0: not). */
+/* An event that began at `at` (UINT64_MAX: now), with room for its self time, and for its active time and track (NULL: not). */
 static struct slot_place put_call(struct lane *lane, uint32_t kind, uint32_t label, uint64_t at,
-                                  int with_self, uint32_t track)
+                                  int with_self, const uint32_t *track)
 {
     uint32_t far = kind > STREAM_SLOT_KIND_MAX;
-    uint32_t slots = 1 + far + (uint32_t)(with_self != 0) + (uint32_t)(track != 0);
+    uint32_t slots = 1 + far + (uint32_t)(with_self != 0) + (uint32_t)(track != NULL);
     uint32_t before = lane_enter(lane);
     struct slot_place place = slot_reserve(lane, slots * (uint32_t)sizeof(struct stream_slot), at);
     if (place.slot) {
@@ -190,7 +190,7 @@ static struct slot_place put_call(struct lane *lane, uint32_t kind, uint32_t lab
         if (with_self)
             slot_more(more++, 0, STREAM_SLOT_SELF, 0, 0);
         if (track)
-            slot_more(more, track, STREAM_SLOT_ACTIVE, 0, 0);
+            slot_more(more, *track, STREAM_SLOT_ACTIVE, 0, 0);
         slot_store(&place, label, far ? STREAM_SLOT_KIND_ELSEWHERE : kind, 0);
     }
     lane_leave(lane, before);
@@ -220,7 +220,19 @@ static void leave_all(struct lane *lane, const struct frame *frame)
         return;
     }
     calls_tell_inside(lane, frame);
-    lane_end_event(lane, handle, lane_now(lane));
+    lane_end_event(lane, handle, lane_now(lane), UINT64_MAX);
+}
+
+/* The event of a call that a policy measures: in a track, or where the reader cannot tell the track from where it stands, with its
+ * active time. */
+static struct slot_place put_measured(struct lane *lane, const struct calls *calls,
+                                      struct frame *frame, uint32_t kind, uint64_t at, int with_self)
+{
+    /* Stored when it is long under way: it may have begun after a switch that was never told. */
+    int is_astray = at != UINT64_MAX && LANE_LOAD(lane->switched_at);
+    frame->has_active = calls->track || is_astray;
+    return put_call(lane, kind, frame->label, at, with_self,
+                    frame->has_active ? &calls->track : NULL);
 }
 
 /* ---- one in N ---- */
@@ -290,7 +302,7 @@ static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *f
         uint32_t kind = lane->rec->call_kind;
         if (weight > 1)
             kind = kind_flavor(lane->rec, kind, KIND_WEIGHTED);
-        struct slot_place place = put_call(lane, kind, frame->label, UINT64_MAX, 1, calls->track);
+        struct slot_place place = put_measured(lane, calls, frame, kind, UINT64_MAX, 1);
         frame->ref = place.ref;
         frame->began = place.time;
     } else if (frame->is_timed) {
@@ -304,7 +316,8 @@ static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *f
 struct measured {
     uint64_t self; /* UINT64_MAX: as the reader finds it */
     uint64_t active;
-    uint32_t track; /* 0: no active time */
+    uint32_t track;
+    uint32_t has_active;
 };
 
 /* The values of the slots that stand there for them, or of new ones. */
@@ -312,7 +325,7 @@ static void store_measured(struct stream_slot *slot, const struct measured *meas
 {
     if (measured->self != UINT64_MAX)
         slot_more(slot++, 0, STREAM_SLOT_SELF, 1, measured->self);
-    if (measured->track)
+    if (measured->has_active)
         slot_more(slot, measured->track, STREAM_SLOT_ACTIVE, 1, measured->active);
 }
 
@@ -336,8 +349,7 @@ static void end_measured(struct lane *lane, const struct frame *frame, uint64_t 
                          (slot->rest & 0xffff) | (duration + 1) << STREAM_SLOT_PAYLOAD_SHIFT,
                          __ATOMIC_RELEASE);
     } else {
-        uint32_t slots =
-            1 + (uint32_t)(measured->self != UINT64_MAX) + (uint32_t)(measured->track != 0);
+        uint32_t slots = 1 + (uint32_t)(measured->self != UINT64_MAX) + measured->has_active;
         struct slot_place place =
             slot_reserve(lane, slots * (uint32_t)sizeof(struct stream_slot), UINT64_MAX);
         if (place.slot) {
@@ -357,7 +369,7 @@ static void leave_one_in(struct lane *lane, struct calls *calls, struct frame *f
     if (frame->share)
         frame[-1].inner += duration * frame->share;
     struct measured measured = {duration > frame->inner ? duration - frame->inner : 0, duration,
-                                calls->track};
+                                calls->track, frame->has_active};
     if (frame->ref)
         end_measured(lane, frame, now, &measured);
 }
@@ -375,7 +387,7 @@ void calls_write_open(struct lane *lane, struct calls *calls, struct frame *fram
         uint32_t is_weighted = at->weight > 1;
         uint32_t kind = kind_flavor(lane->rec, lane->rec->call_kind,
                                     is_weighted ? KIND_PAST_WEIGHTED : KIND_PAST);
-        at->ref = put_call(lane, kind, at->label, at->began, (int)is_weighted, calls->track).ref;
+        at->ref = put_measured(lane, calls, at, kind, at->began, (int)is_weighted).ref;
     }
 }
 
@@ -402,7 +414,7 @@ static void enter_threshold(struct lane *lane, struct calls *calls, struct frame
         uint32_t kind = lane->rec->call_kind;
         if (frame->weight > 1)
             kind = kind_flavor(lane->rec, kind, KIND_WEIGHTED);
-        place = put_call(lane, kind, frame->label, UINT64_MAX, frame->weight > 1, calls->track);
+        place = put_measured(lane, calls, frame, kind, UINT64_MAX, frame->weight > 1);
     }
     frame->ref = place.ref;
     frame->began = place.slot ? place.time : lane_now(lane);
@@ -415,7 +427,7 @@ static void enter_threshold(struct lane *lane, struct calls *calls, struct frame
 
 /* Empties the slots of a call's event and, if nothing was stored behind them, gives them back. 0: its page was left, or something
  * refers to it: it stays. */
-static int take_back(struct lane *lane, const struct calls *calls, const struct frame *frame)
+static int take_back(struct lane *lane, const struct frame *frame)
 {
     int rc = 0;
     uint32_t before = lane_enter(lane);
@@ -425,7 +437,7 @@ static int take_back(struct lane *lane, const struct calls *calls, const struct 
         uint64_t at = page + ((frame->ref & ((1u << LANE_SLOT_BITS) - 1)) << 4);
         struct stream_slot *slot = (struct stream_slot *)at; // NOLINT(performance-no-int-to-ptr)
         uint32_t slots = 1 + (uint32_t)(stream_slot_code(slot) == STREAM_SLOT_KIND_ELSEWHERE) +
-                         (uint32_t)(frame->weight > 1) + (uint32_t)(calls->track != 0);
+                         (uint32_t)(frame->weight > 1) + frame->has_active;
         uint64_t end = at + slots * sizeof *slot;
         for (uint32_t i = 0; i < slots; i++) {
             LANE_STORE(slot[i].head, 0);
@@ -467,7 +479,7 @@ static void leave_threshold(struct lane *lane, struct calls *calls, struct frame
     if (!frame->is_picked)
         return;
     struct frame *outer = calls_around(calls, frame);
-    if (duration < lane->rec->threshold && (!frame->ref || take_back(lane, calls, frame))) {
+    if (duration < lane->rec->threshold && (!frame->ref || take_back(lane, frame))) {
         folds_move(lane, calls, frame, calls, outer);
         fold_add(lane, calls, outer, frame->label, frame->weight, duration * frame->weight,
                  self * frame->weight);
@@ -480,7 +492,8 @@ static void leave_threshold(struct lane *lane, struct calls *calls, struct frame
         return;
     folds_write(lane, calls, frame);
     calls_tell_inside(lane, frame);
-    struct measured measured = {frame->weight > 1 ? self : UINT64_MAX, duration, calls->track};
+    struct measured measured = {frame->weight > 1 ? self : UINT64_MAX, duration, calls->track,
+                                frame->has_active};
     end_measured(lane, frame, now, &measured);
 }
 
@@ -795,12 +808,12 @@ void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now)
         left->left_at = now;
         tree_pause(left, now);
     }
-    lane->calls = NULL;
-    if (!track)
-        return;
-    struct calls *calls = calls_of(lane);
+    lane->calls = track ? NULL : lane->own_calls;
+    struct calls *calls = track ? calls_of(lane) : NULL;
     if (calls && calls->left_at) {
-        calls->away += now > calls->left_at ? now - calls->left_at : 0;
+        /* What threads count goes on from where another one's was, larger or smaller: by wrapping. A time that lags does not. */
+        if (now > calls->left_at || lane->rec->measure)
+            calls->away += now - calls->left_at;
         calls->left_at = 0;
         tree_resume(calls);
     }

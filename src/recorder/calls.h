@@ -23,10 +23,10 @@ enum {
 };
 
 struct frame {
-    uint64_t start;   /* active time */
-    uint64_t began;   /* the clock's */
-    uint64_t ref;     /* of its event; 0: none yet */
-    uint64_t inner;   /* active time of its direct calls, as far as they were timed */
+    uint64_t start; /* active time */
+    uint64_t began; /* the clock's */
+    uint64_t ref;   /* of its event; 0: none yet */
+    uint64_t inner; /* active time of its direct calls, as far as they were timed. Of an interval, the time when it began */
     uint64_t in_tree; /* of those, what is in the tree, where the frame itself is not */
     struct stream_tree_node *node;
     uint32_t label;
@@ -37,7 +37,8 @@ struct frame {
     uint8_t is_timed;
     uint8_t is_picked;
     uint8_t fold_count;
-    uint8_t is_kept; /* something that is stored refers to its event */
+    uint8_t is_kept;    /* something that is stored refers to its event */
+    uint8_t has_active; /* there is a slot behind its event for its track and active time */
     uint8_t share; /* one in N: how many calls of the one around, which is recorded, it was timed for */
     uint8_t chosen;    /* which one of its next block of direct calls is timed */
     uint32_t children; /* how many it has had */
@@ -101,6 +102,8 @@ void tree_enter(struct lane *lane, struct calls *calls, struct frame *frame);
 /* now: active time. */
 void tree_leave(struct lane *lane, struct calls *calls, struct frame *frame, uint64_t now);
 void tree_leave_scope(const struct frame *frame, uint64_t now);
+/* The number of the lane whose tree the stack's nodes are in. */
+uint32_t tree_lane(const struct calls *calls);
 /* The stack's track runs again, or no longer (now: of the clock). */
 void tree_resume(struct calls *calls);
 void tree_pause(struct calls *calls, uint64_t now);
@@ -142,6 +145,14 @@ static inline struct frame *calls_around(struct calls *calls, struct frame *fram
 
 /* What calls of the tree took inside of an event's interval. */
 void calls_tell_inside(struct lane *lane, const struct frame *frame);
+/* An interval took `duration`: what measures the call around it leaves it out, and an event's self time is found without. */
+static inline void scope_take_from_around(struct calls *calls, const struct frame *frame,
+                                          uint64_t duration)
+{
+    struct frame *around = &calls->frames[frame - calls->frames - 1];
+    if (around != calls->frames && (around->mode == LAM_CALLS_TREE || around->is_picked))
+        around->inner += duration;
+}
 /* Takes the topmost frame, an interval, off; and intervals below it that have ended already. */
 void scope_drop(struct lane *lane, struct calls *calls, uint64_t now);
 static inline void scopes_drop_ended(struct calls *calls)

@@ -1,11 +1,9 @@
 /* Calls by policy, tracks, late names and labels. Time is the test's own, so that figures can be told beforehand. */
 #include "lamella/lamella.h"
-#include "recorder/decode_test.h"
+#include "recorder/recording_test.h"
 
 #include <time.h>
 
-static char path[96];
-static struct decoded in;
 static uint64_t fake_ns, clock_reads;
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
@@ -17,34 +15,12 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
     return 0;
 }
 
-static void begin_with(const char *text)
+/* By the test's own clock. */
+static void begin_by_clock(const char *text)
 {
-    struct lam_options options;
     char whole[256];
-    lam_options_init(&options);
     snprintf(whole, sizeof whole, "clock=monotonic%s%s", *text ? "," : "", text);
-    assert_int_equal(lam_options_parse(&options, whole), LAM_OK);
-    strcpy(path, scratch_file(".lam"));
-    options.path = path;
-    fake_ns = 1000000000;
-    assert_int_equal(lam_open(&options), LAM_OK);
-}
-
-static void finish(void)
-{
-    lam_close();
-    decode(&in, path);
-}
-
-static void end(void)
-{
-    decoded_free(&in);
-    unlink(path);
-}
-
-static struct lam_label label(const char *text)
-{
-    return lam_label_intern(LAM_DEFAULT, text, strlen(text));
+    begin_with(whole);
 }
 
 static void enter(const char *name, uint64_t after)
@@ -67,7 +43,7 @@ static uint64_t count_of(unsigned what)
 static void every_call(void **state)
 {
     (void)state;
-    begin_with("");
+    begin_by_clock("");
     enter("main", 0);
     enter("f", 10);
     enter("g", 10);
@@ -100,7 +76,7 @@ static void every_call(void **state)
 static void deep_recursion(void **state)
 {
     (void)state;
-    begin_with("calls=tree");
+    begin_by_clock("calls=tree");
     enum { DEPTH = 1200000 };
     for (int i = 0; i < DEPTH; i++)
         enter("deep", 1);
@@ -119,7 +95,7 @@ static void deep_recursion(void **state)
 static void one_in_n(void **state)
 {
     (void)state;
-    begin_with("calls=one_in:16");
+    begin_by_clock("calls=one_in:16");
     uint64_t f_total = 0, g_total = 0, f_self = 0;
     enum { CALLS = 20000 };
     for (unsigned i = 0; i < CALLS; i++) {
@@ -190,7 +166,7 @@ static struct totals folds_of(uint32_t id, const struct decoded_event *parent)
 static void short_calls_fold(void **state)
 {
     (void)state;
-    begin_with("calls=threshold:1us");
+    begin_by_clock("calls=threshold:1us");
     enter("main", 0);
     for (int i = 0; i < 1000; i++) {
         enter("short", 10);
@@ -237,7 +213,7 @@ static void short_calls_fold(void **state)
     assert_int_equal(all.total, 70 * 99);
     assert_int_equal(all.self, 70 * 99);
     end();
-    begin_with("calls=threshold:1us");
+    begin_by_clock("calls=threshold:1us");
     enter("main", 0);
     for (int i = 0; i < 1000; i++) {
         enter("short", 10);
@@ -296,7 +272,7 @@ static const struct stream_tree_node *node_of(uint32_t lane, const uint32_t *lab
 static void trees(void **state)
 {
     (void)state;
-    begin_with("calls=tree");
+    begin_by_clock("calls=tree");
     for (int i = 0; i < 1000; i++) {
         enter("f", 10);
         enter("g", 10);
@@ -329,7 +305,7 @@ static void trees(void **state)
 static void automatic(void **state)
 {
     (void)state;
-    begin_with("calls=auto:1M");
+    begin_by_clock("calls=auto:1M");
     enter("main", 0);
     for (int i = 0; i < 500000; i++) {
         enter("work", 1);
@@ -348,7 +324,7 @@ static void automatic(void **state)
 static void tracks(void **state)
 {
     (void)state;
-    begin_with("calls=tree");
+    begin_by_clock("calls=tree");
     struct lam_track one = lam_track_create(LAM_DEFAULT, label("coroutine"));
     struct lam_track two = lam_track_create(LAM_DEFAULT, (struct lam_label){0});
     assert_true(one.id && two.id && one.id != two.id);
@@ -384,7 +360,7 @@ static void tracks(void **state)
 static void many_tracks(void **state)
 {
     (void)state;
-    begin_with("calls=one_in:4");
+    begin_by_clock("calls=one_in:4");
     enum { TRACKS = 5000, DEPTH = 40 };
     static struct lam_track all[TRACKS];
     for (int i = 0; i < TRACKS; i++) {
@@ -413,7 +389,7 @@ static void many_tracks(void **state)
 static void switches_in_the_tree(void **state)
 {
     (void)state;
-    begin_with("calls=tree,max_bytes=128K");
+    begin_by_clock("calls=tree,max_bytes=128K");
     struct lam_track one = lam_track_create(LAM_DEFAULT, label("one"));
     struct lam_track two = lam_track_create(LAM_DEFAULT, label("two"));
     struct lam_handle kept = lam_no_handle();
@@ -460,7 +436,7 @@ static uint64_t active_of(const struct decoded_event *ev, uint32_t *track)
 static void switch_before_a_pause(void **state)
 {
     (void)state;
-    begin_with("calls=tree");
+    begin_by_clock("calls=tree");
     struct lam_track one = lam_track_create(LAM_DEFAULT, label("one"));
     struct lam_track two = lam_track_create(LAM_DEFAULT, label("two"));
     lam_track_switch(LAM_DEFAULT, one);
@@ -490,7 +466,7 @@ static void switches_of_thinned_calls(void **state)
     static const char *const policies[] = {"calls=one_in:4,max_bytes=128K",
                                            "calls=threshold:1us,max_bytes=128K"};
     for (size_t policy = 0; policy < 2; policy++) {
-        begin_with(policies[policy]);
+        begin_by_clock(policies[policy]);
         struct lam_track one = lam_track_create(LAM_DEFAULT, label("one"));
         struct lam_track two = lam_track_create(LAM_DEFAULT, label("two"));
         lam_track_switch(LAM_DEFAULT, one);
@@ -532,7 +508,7 @@ static void switches_of_thinned_calls(void **state)
 static void folded_calls_of_a_long_run(void **state)
 {
     (void)state;
-    begin_with("calls=threshold:1ms");
+    begin_by_clock("calls=threshold:1ms");
     enum { CALLS = 100000 };
     struct lam_track track = lam_track_create(LAM_DEFAULT, label("coroutine"));
     lam_track_switch(LAM_DEFAULT, track);
@@ -560,7 +536,7 @@ static void folded_calls_of_a_long_run(void **state)
 static void short_coroutines(void **state)
 {
     (void)state;
-    begin_with("calls=threshold:1ms,max_bytes=128K");
+    begin_by_clock("calls=threshold:1ms,max_bytes=128K");
     enum { ROUNDS = 20000, BODIES = 20 };
     struct lam_track track = lam_track_create(LAM_DEFAULT, label("coroutine"));
     lam_track_switch(LAM_DEFAULT, track);
@@ -593,7 +569,7 @@ static void short_coroutines(void **state)
 static void idle_switches(void **state)
 {
     (void)state;
-    begin_with("calls=one_in:100");
+    begin_by_clock("calls=one_in:100");
     struct lam_track one = lam_track_create(LAM_DEFAULT, label("one"));
     struct lam_track two = lam_track_create(LAM_DEFAULT, label("two"));
     enter("on the thread", 1);
@@ -646,7 +622,7 @@ static void idle_switches(void **state)
 static void one_in_n_by_callees(void **state)
 {
     (void)state;
-    begin_with("calls=one_in:16");
+    begin_by_clock("calls=one_in:16");
     struct lam_callee f = {.label = label("f").id}, g = {.label = label("g").id};
     const struct lam_open_call none = {.told = 0};
     uint64_t f_self = 0, g_total = 0, told = 0;
@@ -698,7 +674,7 @@ static void one_in_n_of_a_long_loop(void **state)
     (void)state;
     enum { CALLS = 400000, ITSELF = 3 };
     for (int by_callees = 0; by_callees < 2; by_callees++) {
-        begin_with("calls=one_in:100");
+        begin_by_clock("calls=one_in:100");
         struct lam_callee loop = {.label = label("loop").id}, f = {.label = label("f").id};
         const struct lam_open_call none = {.told = 0};
         struct lam_open_call outer, inner;
@@ -750,7 +726,7 @@ static void callees_under_other_policies(void **state)
     (void)state;
     static const char *const policies[] = {"", "calls=tree", "calls=auto:64K"};
     for (size_t policy = 0; policy < 3; policy++) {
-        begin_with(policies[policy]);
+        begin_by_clock(policies[policy]);
         struct lam_callee f = {.label = label("f").id}, nothing = {.label = 0};
         const struct lam_open_call none = {.told = 0};
         struct lam_open_call outer, inner;
@@ -790,7 +766,7 @@ static void callees_under_other_policies(void **state)
 static void late_names(void **state)
 {
     (void)state;
-    begin_with("");
+    begin_by_clock("");
     struct lam_space space = lam_space_create(LAM_DEFAULT), other = lam_space_create(LAM_DEFAULT);
     struct lam_kind query = lam_kind_keyed(LAM_DEFAULT, "Query", "type_of", space);
     struct lam_kind again = lam_kind_keyed(LAM_DEFAULT, "Query", "type_of", space);
@@ -845,7 +821,7 @@ static void late_names(void **state)
 static void labels_of_all_sorts(void **state)
 {
     (void)state;
-    begin_with("");
+    begin_by_clock("");
     char all[256], *large = malloc(1 << 20);
     for (int i = 0; i < 256; i++)
         all[i] = (char)i;
@@ -882,7 +858,7 @@ static void counted_calls(void **state)
                                            "counters=cpu,calls=threshold:5ns"};
     enum { CALLS = 3001 };
     for (size_t policy = 0; policy < 4; policy++) {
-        begin_with(policies[policy]);
+        begin_by_clock(policies[policy]);
         struct lam_callee g = {.label = label("g").id};
         const struct lam_open_call none = {.told = 0};
         enter("main", 0);
@@ -917,7 +893,7 @@ static void counted_calls(void **state)
 static void a_million_labels(void **state)
 {
     (void)state;
-    begin_with("");
+    begin_by_clock("");
     enum { LABELS = 300000 };
     static uint32_t ids[LABELS];
     char name[32];

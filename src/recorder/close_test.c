@@ -1,30 +1,10 @@
 /* ctest: TIMEOUT 120 */
 /* The default recorder is closed and opened again while threads record, intern, come and go. */
 #include "lamella/lamella.h"
-#include "recorder/decode_test.h"
 #include "recorder/recorder_state.h"
+#include "recorder/recording_test.h"
 
 #include <pthread.h>
-
-static char path[96];
-static struct decoded in;
-
-static void begin_with(const char *text)
-{
-    struct lam_options options;
-    lam_options_init(&options);
-    assert_int_equal(lam_options_parse(&options, text), LAM_OK);
-    strcpy(path, scratch_file(".lam"));
-    options.path = path;
-    assert_int_equal(lam_open(&options), LAM_OK);
-}
-
-static void finish(void)
-{
-    lam_close();
-    decode(&in, path);
-    unlink(path);
-}
 
 /* ---- threads that go on ---- */
 
@@ -133,10 +113,9 @@ static void closed_and_opened_while_others_record(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         strcpy(path, paths[round]);
         decode(&in, path);
-        unlink(path);
         check_recording();
         events += in.count;
-        decoded_free(&in);
+        end();
     }
     assert_true(events > ROUNDS);
 }
@@ -151,7 +130,7 @@ static void labels_keep_their_numbers(void **state)
     struct lam_label label = lam_label_intern(LAM_DEFAULT, "kept", 4);
     struct lam_handle open = lam_begin(LAM_DEFAULT, kind, label);
     finish();
-    decoded_free(&in);
+    end();
     begin_with("");
     assert_int_equal(lam_label_intern(LAM_DEFAULT, "kept", 4).id, label.id);
     assert_int_equal(lam_instant(LAM_DEFAULT, kind, label), LAM_OK);
@@ -160,7 +139,7 @@ static void labels_keep_their_numbers(void **state)
     assert_non_null(decoded_find(&in, "kept", 0));
     assert_null(decoded_find(&in, "kept", 1));
     assert_int_equal(in.header->counts[STREAM_COUNT_FOREIGN_ENDS], 1);
-    decoded_free(&in);
+    end();
 }
 
 static uint32_t largest_weight(void)
@@ -195,7 +174,7 @@ static void weights_are_of_this_opening(void **state)
         }
         finish();
         assert_int_equal(largest_weight(), rows[row].weight);
-        decoded_free(&in);
+        end();
     }
 }
 

@@ -85,16 +85,20 @@ struct lam_handle lane_begin_event(struct lane *lane, uint32_t kind, uint32_t id
     return begin(lane, kind, id);
 }
 
-/* What follows the slot of an interval in a call of the tree: the call's node, and the rest. */
-struct in_call {
-    uint32_t node, lane;
+/* What follows the slot of an interval among calls that are recorded by a policy: in a track room for its active time, in a call of
+ * the tree the call's node, and the rest. */
+struct among_calls {
+    uint32_t track, node, lane;
     const struct tail *tail;
 };
 
-static struct stream_slot *fill_node(struct stream_slot *slot, const void *what)
+static struct stream_slot *fill_among_calls(struct stream_slot *slot, const void *what)
 {
-    const struct in_call *in = what;
-    slot_more(slot++, in->node, STREAM_SLOT_NODE, 0, in->lane);
+    const struct among_calls *in = what;
+    if (in->track)
+        slot_more(slot++, in->track, STREAM_SLOT_ACTIVE, 0, 0);
+    if (in->node)
+        slot_more(slot++, in->node, STREAM_SLOT_NODE, 0, in->lane);
     return in->tail ? in->tail->fill(slot, in->tail->what) : slot;
 }
 
@@ -104,11 +108,15 @@ static struct lam_handle begin_nested(struct lane *lane, uint32_t kind, uint32_t
 {
     if (!lane->rec->calls && !tail)
         return begin(lane, kind, id);
-    struct in_call in = {lane->rec->calls ? scope_node_around(lane) : 0, lane->number, tail};
-    struct tail with_node = {1 + (tail ? tail->slots : 0), fill_node, &in};
+    struct among_calls in = {.tail = tail};
+    if (lane->rec->calls) {
+        in.node = scope_node_around(lane, &in.lane);
+        in.track = lane->track;
+    }
+    struct tail with = {(in.track ? 1u : 0) + (in.node ? 1u : 0) + (tail ? tail->slots : 0),
+                        fill_among_calls, &in};
     uint32_t before = lane_enter(lane);
-    struct slot_place place =
-        put_wide(lane, kind, id, 0, UINT64_MAX, lane->counters, in.node ? &with_node : tail);
+    struct slot_place place = put_wide(lane, kind, id, 0, UINT64_MAX, lane->counters, &with);
     lane_leave(lane, before);
     if (place.slot && lane->rec->calls)
         scope_enter(lane, place.ref, place.time, kind, id);
@@ -170,7 +178,7 @@ static int is_of_this_process(const struct lam_recorder *rec, uint32_t number)
 }
 
 /* An end that cannot be stored in its place: that page was left, or is another lane's. */
-static int end_elsewhere(struct lane *lane, struct lam_handle handle)
+static int end_elsewhere(struct lane *lane, struct lam_handle handle, uint64_t active)
 {
     uint32_t of = ref_lane(handle.ref);
     if (!is_of_this_process(lane->rec, of)) {
@@ -178,11 +186,13 @@ static int end_elsewhere(struct lane *lane, struct lam_handle handle)
         return LAM_E_INVAL;
     }
     uint32_t before = lane_enter(lane);
-    uint32_t slots = 1 + lane->counters;
+    uint32_t slots = 1 + lane->counters + (active != UINT64_MAX);
     struct slot_place place =
         slot_reserve(lane, slots * (uint32_t)sizeof(struct stream_slot), UINT64_MAX);
     if (place.slot) {
-        store_counters(lane, place.slot + 1);
+        struct stream_slot *more = store_counters(lane, place.slot + 1);
+        if (active != UINT64_MAX)
+            slot_more(more, lane->track, STREAM_SLOT_ACTIVE, 1, active);
         slot_store(&place, of, STREAM_SLOT_END, ref_on_disk(handle.ref));
     }
     lane_leave(lane, before);
@@ -194,10 +204,26 @@ static inline int is_in_page(struct lane *lane, uint64_t ref)
     return (ref ^ LANE_LOAD(lane->page_ref)) >> LANE_SLOT_BITS == 0;
 }
 
+/* The active time, in the slot for it behind the event, if there is one. */
+static void settle_active(struct lane *lane, struct stream_slot *slot, uint64_t active)
+{
+    const struct stream_slot *end =
+        (const struct stream_slot *)LANE_LOAD(lane->next); // NOLINT(performance-no-int-to-ptr)
+    for (; slot < end; slot++) {
+        uint32_t code = stream_slot_code(slot);
+        if (code < STREAM_SLOT_KIND || code >= STREAM_SLOT_KIND_MIN)
+            return;
+        if (code == STREAM_SLOT_ACTIVE) {
+            slot_more(slot, stream_slot_id(slot), STREAM_SLOT_ACTIVE, 1, active);
+            return;
+        }
+    }
+}
+
 /* The slot is in the lane's page, or `page` is not what it was and the reference tells: `page` is read before page_ref, both
  * while busy, so when the two references agree `page` is mapped and the right one. */
 static inline int end_in_place(struct lane *lane, uint64_t page, struct lam_handle handle,
-                               uint64_t now)
+                               uint64_t now, uint64_t active)
 {
     uint64_t offset = (handle.ref & ((1u << LANE_SLOT_BITS) - 1)) << 4;
     struct stream_slot *slot =
@@ -209,30 +235,34 @@ static inline int end_in_place(struct lane *lane, uint64_t page, struct lam_hand
         lane_count(lane, STREAM_COUNT_CLAMPED_TIMES);
         duration = 0;
     }
-    uint64_t rest = LANE_LOAD(slot->rest);
-    if (__builtin_expect(rest >> STREAM_SLOT_PAYLOAD_SHIFT != 0 || offset < STREAM_PAGE_HEADER_BYTES,
-                         0)) {
+    /* Of a page of this size there is no such slot: a handle of nowhere. */
+    uint64_t rest = offset - STREAM_PAGE_HEADER_BYTES < lane->size - STREAM_PAGE_HEADER_BYTES
+                        ? LANE_LOAD(slot->rest)
+                        : UINT64_MAX;
+    if (__builtin_expect(rest >> STREAM_SLOT_PAYLOAD_SHIFT != 0, 0)) {
         lane_count(lane, STREAM_COUNT_REPEATED_ENDS);
         return LAM_E_INVAL;
     }
     if (__builtin_expect(lane->counters != 0, 0))
         settle_counters(lane, slot + 1);
-    /* release: who sees the end sees the counters. */
+    if (__builtin_expect(active != UINT64_MAX, 0))
+        settle_active(lane, slot + 1, active);
+    /* release: who sees the end sees the counters and the active time. */
     __atomic_store_n(&slot->rest, rest | (duration + 1) << STREAM_SLOT_PAYLOAD_SHIFT,
                      __ATOMIC_RELEASE);
     return LAM_OK;
 }
 
-int lane_end_event(struct lane *lane, struct lam_handle handle, uint64_t now)
+int lane_end_event(struct lane *lane, struct lam_handle handle, uint64_t now, uint64_t active)
 {
     uint32_t before = lane_enter(lane);
     uint64_t page = LANE_LOAD(lane->page);
     HANDLER_FENCE();
     int rc = 1;
     if (is_in_page(lane, handle.ref))
-        rc = end_in_place(lane, page, handle, now);
+        rc = end_in_place(lane, page, handle, now, active);
     lane_leave(lane, before);
-    return rc <= 0 ? rc : end_elsewhere(lane, handle);
+    return rc <= 0 ? rc : end_elsewhere(lane, handle, active);
 }
 
 static __attribute__((noinline)) int end_slowly(struct lam_recorder *rec, struct lam_handle handle)
@@ -241,9 +271,8 @@ static __attribute__((noinline)) int end_slowly(struct lam_recorder *rec, struct
     if (!lane)
         return LAM_E_CLOSED;
     uint64_t now = lane_now(lane);
-    if (lane->rec->calls)
-        scope_leave(lane, handle.ref, now);
-    return lane_end_event(lane, handle, now);
+    uint64_t active = lane->rec->calls ? scope_leave(lane, handle.ref, now) : UINT64_MAX;
+    return lane_end_event(lane, handle, now, active);
 }
 
 /* As end_in_place(), or nothing. */
@@ -259,7 +288,7 @@ int lam_end_event(struct lam_recorder *rec, struct lam_handle handle)
     uint64_t page = LANE_LOAD(lane->page);
     HANDLER_FENCE();
     if (__builtin_expect(is_in_page(lane, handle.ref) && duration < STREAM_SLOT_PAYLOAD_MAX &&
-                             offset >= STREAM_PAGE_HEADER_BYTES,
+                             offset - STREAM_PAGE_HEADER_BYTES < lane->size - STREAM_PAGE_HEADER_BYTES,
                          1)) {
         struct stream_slot *slot =
             (struct stream_slot *)(page + offset); // NOLINT(performance-no-int-to-ptr)

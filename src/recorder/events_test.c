@@ -1,38 +1,8 @@
 /* Events of one thread and of several: what is stored for each, and what misuse does. */
 #include "lamella/lamella.h"
-#include "recorder/decode_test.h"
+#include "recorder/recording_test.h"
 
 #include <pthread.h>
-
-static char path[96];
-static struct decoded in;
-
-static void begin_with(const char *text)
-{
-    struct lam_options options;
-    lam_options_init(&options);
-    assert_int_equal(lam_options_parse(&options, text), LAM_OK);
-    strcpy(path, scratch_file(".lam"));
-    options.path = path;
-    assert_int_equal(lam_open(&options), LAM_OK);
-}
-
-static void finish(void)
-{
-    lam_close();
-    decode(&in, path);
-}
-
-static void end(void)
-{
-    decoded_free(&in);
-    unlink(path);
-}
-
-static struct lam_label label(const char *text)
-{
-    return lam_label_intern(LAM_DEFAULT, text, strlen(text));
-}
 
 static void nothing_when_off(void **state)
 {
@@ -95,9 +65,12 @@ static void ends_and_misuse(void **state)
     assert_int_equal(lam_end(LAM_DEFAULT, twice), LAM_E_INVAL);
     struct lam_handle garbage = {0x7fffff0000000123, 5};
     assert_int_equal(lam_end(LAM_DEFAULT, garbage), LAM_E_INVAL);
+    /* In the page at hand by its numbers, and behind its end. */
+    struct lam_handle beyond = {twice.ref | ((1u << 14) - 1), twice.start};
+    assert_int_equal(lam_end(LAM_DEFAULT, beyond), LAM_E_INVAL);
     struct lam_stats stats = {.size = sizeof stats};
     assert_int_equal(lam_recorder_stats(LAM_DEFAULT, &stats), LAM_OK);
-    assert_int_equal(stats.refused_ends, 2);
+    assert_int_equal(stats.refused_ends, 3);
     assert_int_equal(lam_open(NULL), LAM_E_BUSY);
     struct lam_handle late = lam_begin(LAM_DEFAULT, kind, label("late"));
     finish();
@@ -105,7 +78,7 @@ static void ends_and_misuse(void **state)
     assert_int_equal(decoded_find(&in, "open", 0)->end, 0);
     assert_int_equal(decoded_find(&in, "late", 0)->end, 0);
     assert_true(decoded_find(&in, "twice", 0)->end >= decoded_find(&in, "twice", 0)->start);
-    assert_int_equal(in.header->counts[STREAM_COUNT_REPEATED_ENDS], 1);
+    assert_int_equal(in.header->counts[STREAM_COUNT_REPEATED_ENDS], 2);
     assert_int_equal(in.header->counts[STREAM_COUNT_FOREIGN_ENDS], 1);
     end();
 }
@@ -428,7 +401,7 @@ static void errors_in_words(void **state)
     } rows[] = {
         {"max_bytes=1K", "/dev/shm/never.lam", "64K or more", LAM_E_INVAL},
         {"mode=flight", "/dev/shm/never.lam", "needs max_bytes", LAM_E_INVAL},
-        {"", "/nowhere/at/all.lam", "/nowhere/at/all.lam: ", LAM_E_IO},
+        {"", "/nowhere/at/all.lam", "/nowhere/at/all.lam: not found", LAM_E_NOTFOUND},
         {"", "/nowhere/at/all", "/nowhere/at/all: not found", LAM_E_NOTFOUND},
     };
     struct lam_options options;

@@ -163,7 +163,7 @@ static uint32_t take_of_free_lane(struct lam_recorder *rec)
             continue;
         entry = lane->flight_entry - 1;
         sys_munmap((void *)lane->page, lane->size); // NOLINT(performance-no-int-to-ptr)
-        lane->page = lane->next = lane->limit = 0;
+        lane->page = lane->page_ref = lane->next = lane->limit = 0;
         flight->owners[lane->flight_owner].held--;
         drop_unused_owner(flight, lane->flight_owner);
         lane->flight_entry = lane->flight_owner = 0;

@@ -1,11 +1,9 @@
 /* The flight recorder: of each thread the newest events are there, whatever the budget and the other threads. */
-#include "recorder/decode_test.h"
 #include "recorder/flight.h"
+#include "recorder/recording_test.h"
 
 #include <pthread.h>
 
-static char path[96];
-static struct decoded in;
 static struct lam_kind kind;
 static pthread_barrier_t together;
 
@@ -13,24 +11,10 @@ static void begin(uint64_t max_bytes)
 {
     struct lam_options options;
     lam_options_init(&options);
-    strcpy(path, scratch_file(".lam"));
-    options.path = path;
     options.mode = LAM_MODE_FLIGHT;
     options.max_bytes = max_bytes;
-    assert_int_equal(lam_open(&options), LAM_OK);
+    begin_with_options(&options);
     kind = lam_kind_intern(LAM_DEFAULT, "A");
-}
-
-static void finish(void)
-{
-    lam_close();
-    decode(&in, path);
-}
-
-static void end(void)
-{
-    decoded_free(&in);
-    unlink(path);
 }
 
 /* ---- numbers, counted up by each writer under an id of its own ---- */
@@ -226,13 +210,44 @@ static void large_events(void **state)
     end();
 }
 
+/* Ended by the thread that has the lane next, when the page is no longer there. */
+static void *begin_detached(void *arg)
+{
+    for (int i = 0; i < 600; i++) /* more than a quarter of the page: it is left when the thread ends */
+        lam_instant(LAM_DEFAULT, kind, label("filler"));
+    *(struct lam_handle *)arg = lam_begin_detached(LAM_DEFAULT, kind, label("handed over"));
+    return NULL;
+}
+
+static void *end_detached(void *arg)
+{
+    assert_int_equal(lam_end(LAM_DEFAULT, *(struct lam_handle *)arg), LAM_OK);
+    return NULL;
+}
+
+static void ended_by_the_next_thread(void **state)
+{
+    (void)state;
+    struct lam_handle handle;
+    begin(4 << 20); /* the labels of the tests before it are told in it as well */
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, i ? end_detached : begin_detached, &handle);
+        pthread_join(thread, NULL);
+    }
+    finish();
+    const struct decoded_event *event = decoded_find(&in, "handed over", 0);
+    assert_true(event->end > event->start);
+    assert_int_not_equal(event->end_thread, event->thread);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(newest_of_every_thread),
-        cmocka_unit_test(threads_that_come_and_go),
-        cmocka_unit_test(names_after_many_threads),
-        cmocka_unit_test(large_events),
+        cmocka_unit_test(newest_of_every_thread),   cmocka_unit_test(threads_that_come_and_go),
+        cmocka_unit_test(names_after_many_threads), cmocka_unit_test(large_events),
+        cmocka_unit_test(ended_by_the_next_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

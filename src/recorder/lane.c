@@ -59,6 +59,7 @@ static void leave_page(struct lane *lane)
     struct old_page left = {(void *)lane->page, lane->size, lane->flight_entry,
                             lane->flight_owner}; // NOLINT(performance-no-int-to-ptr)
     lane->next = lane->limit = 0;
+    lane->page_ref = 0; /* no end is stored in it any more, by whichever thread has the lane next */
     lane->page = 0;
     lane->flight_entry = 0;
     if (lane->busy > 1) {
@@ -164,13 +165,19 @@ static void begin_page(struct lane *lane, struct stream_page *page, uint64_t bas
 static int copy_page(struct lane *lane, const struct stream_page *page)
 {
     struct lam_recorder *rec = lane->rec;
-    uint64_t offset = 0;
     if (!rec->flight_page) {
-        int rc = lane_has_budget(rec, lane->size)
-                     ? claim_offset(&rec->stream.file, lane->size, &offset)
+        int rc = 0;
+        if (!lane->copy_place)
+            rc = lane_has_budget(rec, lane->size)
+                     ? claim_offset(&rec->stream.file, lane->size, &lane->copy_place)
                      : -EFBIG;
-        return rc < 0 ? rc : stream_copy_page(&rec->stream, page, offset, 0);
+        if (rc == 0)
+            rc = stream_copy_page(&rec->stream, page, lane->copy_place, 0);
+        if (rc == 0)
+            lane->copy_place = 0;
+        return rc; /* a disk that is full: the same place again, later */
     }
+    uint64_t offset = 0;
     uint32_t entry;
     int is_over_old;
     int rc = flight_take_place(lane, &entry, &offset, &is_over_old);

@@ -1,8 +1,8 @@
 /* ctest: TIMEOUT 120 */
 /* Threads that come and go, forks of all sorts, signals in the middle, budgets, clocks that jump. */
 #include "lamella/lamella.h"
-#include "recorder/decode_test.h"
 #include "recorder/recorder_state.h"
+#include "recorder/recording_test.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,9 +12,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-
-static char path[96];
-static struct decoded in;
 
 /* A clock of the test's own, in front of libc's: the library reads it when it is opened with clock=monotonic. */
 static uint64_t fake_ns;
@@ -38,29 +35,6 @@ static void begin_at(const char *where, const char *text)
     assert_int_equal(lam_options_parse(&options, text), LAM_OK);
     options.path = where;
     assert_int_equal(lam_open(&options), LAM_OK);
-}
-
-static void begin_with(const char *text)
-{
-    strcpy(path, scratch_file(".lam"));
-    begin_at(path, text);
-}
-
-static void finish(void)
-{
-    lam_close();
-    decode(&in, path);
-}
-
-static void end(void)
-{
-    decoded_free(&in);
-    unlink(path);
-}
-
-static struct lam_label label(const char *text)
-{
-    return lam_label_intern(LAM_DEFAULT, text, strlen(text));
 }
 
 /* ---- threads ---- */

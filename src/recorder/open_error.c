@@ -17,8 +17,12 @@ void open_error_clear(void)
 
 int open_error_set(int code, const char *what, const char *why)
 {
+    enum { WHAT_MAX = 256 };
     struct bounded_text text = {error_text, 0, sizeof error_text};
-    text_add_cut(&text, what, bytes_length(what));
+    size_t length = bytes_length(what);
+    text_add_cut(&text, what, length > WHAT_MAX ? (size_t)WHAT_MAX : length);
+    if (length > WHAT_MAX)
+        text_add_cut(&text, "...", 3);
     text_add_cut(&text, ": ", 2);
     text_add_cut(&text, why, bytes_length(why));
     return code;

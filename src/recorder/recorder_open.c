@@ -128,6 +128,11 @@ static int code_of(int rc)
         return LAM_E_NOMEM;
     case EEXIST:
         return LAM_E_EXISTS;
+    case ENOENT:
+    case ENOTDIR:
+        return LAM_E_NOTFOUND;
+    case ENAMETOOLONG:
+        return LAM_E_TOOBIG;
     default:
         return LAM_E_IO;
     }
@@ -317,6 +322,12 @@ static int prepare(struct lam_recorder *rec, const struct lam_options *options)
     if ((rc = session_find(rec, path)) < 0 || (rc = choose_clock(rec, options->clock)) < 0 ||
         (rc = session_prepare(rec)) < 0)
         return rc;
+    /* What threads count cannot be compared: where a track goes from one to another, only the recorder can tell how long was what is
+     * open in it. So every call and interval is measured, as with one in N (which leaves no room for counters of calls). */
+    if (rec->measure != STREAM_MEASURE_TICKS && !rec->calls && !rec->counters) {
+        rec->calls = LAM_CALLS_ONE_IN;
+        rec->one_in = 1;
+    }
     uint64_t threshold = options->threshold_ns;
     rec->threshold = rec->measure == STREAM_MEASURE_TICKS && rec->stream.use_counter
                          ? (uint64_t)((double)threshold * (double)rec->tick_rate_hz / 1e9)

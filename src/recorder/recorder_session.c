@@ -202,7 +202,7 @@ int session_find(struct lam_recorder *rec, const char *path)
         text_add(&text, "/");
     }
     text_add(&text, path);
-    return length == 0 || text.used == text.size ? LAM_E_INVAL : LAM_OK;
+    return length == 0 ? LAM_E_INVAL : text.used == text.size ? LAM_E_TOOBIG : LAM_OK;
 }
 
 int session_prepare(const struct lam_recorder *rec)
@@ -215,6 +215,7 @@ int session_prepare(const struct lam_recorder *rec)
                : rc == -ENOSPC               ? LAM_E_FULL
                : rc == -EEXIST               ? LAM_E_EXISTS /* and is no directory */
                : rc == -ENOENT               ? LAM_E_NOTFOUND
+               : rc == -ENAMETOOLONG         ? LAM_E_TOOBIG
                                              : LAM_E_IO;
     return write_session(rec);
 }

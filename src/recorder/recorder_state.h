@@ -77,6 +77,7 @@ struct lane {
     struct old_page old[LANE_OLD_PAGES];
     uint32_t loss;        /* enum stream_loss: why there was no page */
     uint64_t retry_ticks; /* no space: not tried again before */
+    uint64_t copy_place;  /* claimed for the page, which did not fit on the disk; 0: none */
     uint64_t told_ticks;  /* last TIME record of this lane */
     uint64_t switch_told; /* when a switch of tracks was told last, in the lane's clock */
     uint32_t idle_switches;
@@ -363,17 +364,17 @@ uint32_t counters_list(uint32_t bits, enum lam_counter out[4]);
 
 /* An interval, with its counters, that is in no stack of calls. The handle is empty when there is no room. */
 struct lam_handle lane_begin_event(struct lane *lane, uint32_t kind, uint32_t id);
-/* The end of an interval: in its place, or elsewhere. */
-int lane_end_event(struct lane *lane, struct lam_handle handle, uint64_t now);
+/* The end of an interval: in its place, or elsewhere. active: its active time, if it was measured; else UINT64_MAX. */
+int lane_end_event(struct lane *lane, struct lam_handle handle, uint64_t now, uint64_t active);
 
 /* ---- scopes.c: where calls are recorded by a policy, intervals stand in the stack of calls ---- */
 
-/* The node of the call that an interval begins in, if it is in the lane's tree; 0: none. */
-uint32_t scope_node_around(struct lane *lane);
+/* The node of the call that an interval begins in, and the lane whose tree it is in; 0: none. */
+uint32_t scope_node_around(struct lane *lane, uint32_t *tree);
 /* It has begun. */
 void scope_enter(struct lane *lane, uint64_t ref, uint64_t time, uint32_t kind, uint32_t id);
-/* It ends now. */
-void scope_leave(struct lane *lane, uint64_t ref, uint64_t now);
+/* It ends now. Returns its active time, where a track makes that another than its time; else UINT64_MAX. */
+uint64_t scope_leave(struct lane *lane, uint64_t ref, uint64_t now);
 
 /* ---- calls.c ---- */
 

@@ -20,13 +20,17 @@ void calls_tell_inside(struct lane *lane, const struct frame *frame)
     lane_leave(lane, before);
 }
 
-uint32_t scope_node_around(struct lane *lane)
+uint32_t scope_node_around(struct lane *lane, uint32_t *tree)
 {
     struct calls *calls = lane->calls;
-    const struct frame *top = calls && !calls->busy ? calls_top(calls) : NULL;
-    if (!top || top == calls->frames || top->mode != LAM_CALLS_TREE || calls->tree != lane->tree)
+    const struct frame *frame = calls && !calls->busy ? calls_top(calls) : NULL;
+    /* Above what found no room in the tree. */
+    while (frame && frame->mode == LAM_CALLS_TREE && !frame->node_id && frame > calls->frames)
+        frame--;
+    if (!frame || frame == calls->frames || frame->mode != LAM_CALLS_TREE)
         return 0;
-    return top->node_id;
+    *tree = tree_lane(calls); /* its track may have come from another thread just now */
+    return frame->node_id;
 }
 
 void scope_enter(struct lane *lane, uint64_t ref, uint64_t time, uint32_t kind, uint32_t id)
@@ -39,6 +43,7 @@ void scope_enter(struct lane *lane, uint64_t ref, uint64_t time, uint32_t kind, 
     if (calls->depth + 1 < calls->capacity || calls_grow(calls) == 0) {
         struct frame *frame = &calls->frames[calls->depth + 1];
         *frame = (struct frame){.start = calls_active(calls, time),
+                                .inner = calls_active(calls, time),
                                 .began = time,
                                 .ref = ref,
                                 .label = id,
@@ -64,10 +69,7 @@ static void settle(struct lane *lane, struct calls *calls, struct frame *frame, 
     if (frame->folds)
         folds_write(lane, calls, frame);
     calls_tell_inside(lane, frame);
-    /* What measures the call around it leaves it out; an event's self time is found without. */
-    struct frame *around = frame - 1;
-    if (around > calls->frames && (around->mode == LAM_CALLS_TREE || around->is_picked))
-        around->inner += duration;
+    scope_take_from_around(calls, frame, duration);
 }
 
 void scope_drop(struct lane *lane, struct calls *calls, uint64_t now)
@@ -79,11 +81,12 @@ void scope_drop(struct lane *lane, struct calls *calls, uint64_t now)
     calls->scopes--;
 }
 
-void scope_leave(struct lane *lane, uint64_t ref, uint64_t now)
+uint64_t scope_leave(struct lane *lane, uint64_t ref, uint64_t now)
 {
     struct calls *calls = lane->calls;
+    uint64_t active = UINT64_MAX;
     if (!calls || !calls->scopes || calls->busy)
-        return;
+        return active;
     calls->busy = 1;
     HANDLER_FENCE();
     struct frame *top = calls_top(calls), *frame = top;
@@ -92,6 +95,9 @@ void scope_leave(struct lane *lane, uint64_t ref, uint64_t now)
     while (frame > calls->frames && (frame->mode != FRAME_SCOPE || frame->ref != ref))
         frame--;
     if (frame > calls->frames) {
+        uint64_t end = calls_active(calls, now);
+        if (calls->track)
+            active = end > frame->inner ? end - frame->inner : 0;
         settle(lane, calls, frame, now);
         frame->ref = 0; /* one that is not on top goes with what is above it */
         if (frame == top)
@@ -99,4 +105,5 @@ void scope_leave(struct lane *lane, uint64_t ref, uint64_t now)
     }
     HANDLER_FENCE();
     calls->busy = 0;
+    return active;
 }

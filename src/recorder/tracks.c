@@ -22,9 +22,9 @@ struct lam_track lam_track_create(struct lam_recorder *rec, struct lam_label nam
     return track;
 }
 
-/* Where calls are folded a switch is told when an event follows it, or when none was told for 10 ms: calls bring the times that
- * were measured here, and another interval that is open meanwhile has its active time from what was told. Else switches alone
- * would fill any file. */
+/* Where calls are folded a switch is told when an event follows it, or when none was told for 10 ms: else switches alone would fill any
+ * file. Calls, and intervals among them, bring the active times that were measured here; what is still open when the recording ends,
+ * detached, or ended by another thread has its own from what was told. */
 static int is_left_out(struct lane *lane, uint64_t now)
 {
     return lane->page && now - lane->switch_told < lane->rec->time_every / 100;
