@@ -355,6 +355,7 @@ export class Page {
         this.mark();
       });
     }, { passive: true });
+    new ResizeObserver(() => this.mark()).observe(this.main); // a section that fills itself moves those below without a scroll
     this.mark();
   }
 }
