@@ -195,7 +195,9 @@ def test_xray():
 def rude(program, avx=False):
     run(program, prints=b"44 33 22 11\n3628800 1\n" if avx else b"3628800 1\n")
     found = counts()
-    equal(sum(count for label, count in found.items() if label.startswith("later ")), 1000, "calls after handlers that came back, and that jumped")
+    # If the last one jumped out of the recording of an exit, which gcc jumps to, the first call lies deeper than that and is not recorded.
+    after = sum(count for label, count in found.items() if label.startswith("later "))
+    check(999 <= after <= 1000, f"calls after handlers that came back, and that jumped: {after}, wanted 1000 or 999")
 
 
 def test_signal_handlers():
