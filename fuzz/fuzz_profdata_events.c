@@ -37,36 +37,15 @@ static void walk(struct profdata_file *file, enum profile_order order, struct su
 {
     static const struct profile_sink_ops ops = {.interval = add_interval, .instant = add_instant};
     struct profile_sink sink = {.ctx = sums, .ops = &ops};
-    struct profdata_strings strings;
-    struct profdata_threads threads;
-    struct profdata_order sorted;
-    struct label_merge label_ids = {.sink = &sink};
-    struct profdata_labels labels = {.ids = &label_ids};
-    struct interval_paths paths = {.count = 0};
     sink.wants = (struct profile_wants){.order = order, .args = true, .paths = true};
-    if (profdata_strings_open(&strings, file, &labels.names, NULL) < 0 ||
-        profdata_look(file, NULL, &threads, NULL) < 0 || profdata_sort(file, &threads, &sorted) < 0)
-        __builtin_trap();
-    struct profdata_walk walk = {.sink = &sink,
-                                 .file = file,
-                                 .strings = &strings,
-                                 .labels = &labels,
-                                 .paths = &paths,
-                                 .threads = &threads,
-                                 .process = 1,
-                                 .first_thread = 1};
-    int rc = order == PROFILE_ORDER_START ? profdata_walk_forward(&walk, &sorted)
-                                          : profdata_walk_backward(&walk, &sorted);
+    struct profdata_rig rig;
+    profdata_rig_open(&rig, file, &sink, NULL, 0);
+    int rc = order == PROFILE_ORDER_START ? profdata_walk_forward(&rig.walk, &rig.order)
+                                          : profdata_walk_backward(&rig.walk, &rig.order);
     if (rc < 0 || chains_cross(&sums->chains))
         __builtin_trap();
     array_free(&sums->chains);
-    profdata_order_free(&sorted);
-    profdata_walk_free(&walk);
-    interval_paths_free(&paths);
-    profdata_threads_free(&threads);
-    profdata_strings_close(&strings);
-    profdata_labels_free(&labels);
-    label_merge_free(&label_ids);
+    profdata_rig_close(&rig);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

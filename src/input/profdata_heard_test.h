@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "input/profdata_walk.h"
+#include "input/profdata_rig_test.h"
 
 struct heard_event { /* what there is to know of one; no padding */
     int64_t start_ns, end_ns;
@@ -172,40 +172,18 @@ static inline bool heard_walk(struct profdata_file *file, struct pool *pool, uin
     static const struct profile_sink_ops ops = {
         .interval = heard_interval, .instant = heard_instant, .label = heard_label};
     struct profile_sink sink = {.ctx = heard, .ops = &ops, .wants = {.args = true}};
-    struct profdata_strings strings;
-    struct profdata_threads threads;
-    struct profdata_order order;
-    struct label_merge label_ids = {.sink = &sink};
-    struct profdata_labels labels = {.ids = &label_ids};
-    struct interval_paths paths = {.count = 0};
-    struct profdata_walk walk = {.sink = &sink,
-                                 .file = file,
-                                 .strings = &strings,
-                                 .labels = &labels,
-                                 .paths = &paths,
-                                 .threads = &threads,
-                                 .process = 1,
-                                 .first_thread = 1,
-                                 .skeleton = {.chunk_events = part_events}};
     sink.branches = &branches;
-    if (profdata_strings_open(&strings, file, &labels.names, NULL) < 0 ||
-        profdata_look(file, pool, &threads, part_events ? &walk.skeleton : NULL) < 0 ||
-        profdata_sort(file, &threads, &order) < 0)
-        abort();
-    bool is_done = part_events == 0 || (walk.skeleton.chunks > 1 && !order.events);
+    struct profdata_rig rig;
+    profdata_rig_open(&rig, file, &sink, pool, part_events);
+    struct profdata_walk *walk = &rig.walk;
+    bool is_done = part_events == 0 || (walk->skeleton.chunks > 1 && !rig.order.events);
     int rc = !is_done      ? LAM_OK
-             : part_events ? profdata_walk_parts(&walk, &walk.skeleton, pool)
-                           : profdata_walk_backward(&walk, &order);
-    if (rc < 0 || (is_done && walk.totals.intervals + walk.totals.instants != heard->events.count))
+             : part_events ? profdata_walk_parts(walk, &walk->skeleton, pool)
+                           : profdata_walk_backward(walk, &rig.order);
+    if (rc < 0 || (is_done && walk->totals.intervals + walk->totals.instants != heard->events.count))
         abort();
     array_each(&heard->events, event) event->label = heard->label_hashes.items[event->label];
-    profdata_order_free(&order);
-    profdata_walk_free(&walk);
-    interval_paths_free(&paths);
-    profdata_threads_free(&threads);
-    profdata_strings_close(&strings);
-    profdata_labels_free(&labels);
-    label_merge_free(&label_ids);
+    profdata_rig_close(&rig);
     return is_done;
 }
 

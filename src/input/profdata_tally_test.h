@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "input/profdata_rig_test.h"
 #include "input/profdata_sums.h"
-#include "input/profdata_walk.h"
 
 struct tally_label {
     uint64_t intervals, self_ns, time_ns, wall_ns, min_ns, max_ns, bucket_sum;
@@ -132,29 +132,14 @@ static inline int tally_check(struct profdata_file *file, struct pool *pool,
     static const struct profile_sink_ops ops = {.interval = tally_interval, .instant = tally_instant};
     struct tally told = {.backward = 0};
     struct profile_sink sink = {.ctx = &told, .ops = &ops};
-    struct profdata_strings strings;
-    struct profdata_threads threads;
-    struct profdata_order order;
-    struct label_merge label_ids = {.sink = &sink};
-    struct profdata_labels labels = {.ids = &label_ids};
-    struct interval_paths paths = {.count = 0};
-    if (profdata_strings_open(&strings, file, &labels.names, NULL) < 0 ||
-        profdata_look(file, NULL, &threads, NULL) < 0 || profdata_sort(file, &threads, &order) < 0)
-        abort();
-    struct profdata_walk walk = {.sink = &sink,
-                                 .file = file,
-                                 .strings = &strings,
-                                 .labels = &labels,
-                                 .paths = &paths,
-                                 .threads = &threads,
-                                 .process = 1,
-                                 .first_thread = 1};
-    if (profdata_walk_backward(&walk, &order) < 0)
+    struct profdata_rig rig;
+    profdata_rig_open(&rig, file, &sink, NULL, 0);
+    if (profdata_walk_backward(&rig.walk, &rig.order) < 0)
         abort();
     int used = 0;
     for (size_t i = 0; used >= 0 && i <= sizes; i++) {
         struct tally sums = {.backward = 0};
-        bool is_done = tally_sums(&walk, &order, i ? chunk_events[i - 1] : 0, pool, &sums);
+        bool is_done = tally_sums(&rig.walk, &rig.order, i ? chunk_events[i - 1] : 0, pool, &sums);
         if (is_done && !tally_equal(&told, &sums))
             used = -1;
         else
@@ -162,13 +147,7 @@ static inline int tally_check(struct profdata_file *file, struct pool *pool,
         array_free(&sums.labels);
     }
     array_free(&told.labels);
-    profdata_order_free(&order);
-    profdata_walk_free(&walk);
-    interval_paths_free(&paths);
-    profdata_threads_free(&threads);
-    profdata_strings_close(&strings);
-    profdata_labels_free(&labels);
-    label_merge_free(&label_ids);
+    profdata_rig_close(&rig);
     return used;
 }
 

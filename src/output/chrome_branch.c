@@ -200,8 +200,9 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
     return LAM_OK;
 }
 
-static int put_instant(struct branch *branch, const struct profile_instant *instant)
+static int put_instant(void *ctx, const struct profile_instant *instant)
 {
+    struct branch *branch = ctx;
     const struct head *head;
     const struct chrome_piece *tail;
     bool has_args = instant->argc && !instant->has_value && !branch->redacts;
@@ -228,30 +229,16 @@ static int put_instant(struct branch *branch, const struct profile_instant *inst
     return LAM_OK;
 }
 
-static int put_counts(struct branch *branch)
-{
-    int rc = LAM_OK;
-    for (size_t i = 0; rc >= 0 && i < branch->counts.labels.count; i++) {
-        struct profile_instant instant;
-        chrome_counts_get(&branch->counts, i, &instant);
-        rc = put_instant(branch, &instant);
-    }
-    chrome_counts_clear(&branch->counts);
-    return rc;
-}
-
 static int on_instant(void *ctx, const struct profile_instant *instant)
 {
     struct branch *branch = ctx;
-    if (!instant->is_undated)
-        return put_instant(branch, instant);
-    int rc = chrome_counts_fit(&branch->counts, instant) ? LAM_OK : put_counts(branch);
-    return rc < 0 ? rc : chrome_counts_add(&branch->counts, instant);
+    return chrome_counts_add(&branch->counts, instant, put_instant, branch);
 }
 
 static int on_end(void *ctx)
 {
-    return put_counts(ctx);
+    struct branch *branch = ctx;
+    return chrome_counts_end(&branch->counts, put_instant, branch);
 }
 
 static size_t held_bytes(void *ctx)

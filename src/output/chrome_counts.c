@@ -1,7 +1,9 @@
 #include "output/chrome_counts.h"
 
+#include "base/error.h"
+
 /* Of a label that has no sum yet. */
-int chrome_counts_grow(struct chrome_counts *counts, uint32_t label)
+static int begin_sum(struct chrome_counts *counts, uint32_t label)
 {
     size_t wanted = (size_t)label + label / 2 + 64;
     if (label >= counts->sums.count &&
@@ -12,20 +14,48 @@ int chrome_counts_grow(struct chrome_counts *counts, uint32_t label)
     return array_push(&counts->labels, label);
 }
 
-void chrome_counts_get(const struct chrome_counts *counts, size_t index,
-                       struct profile_instant *instant)
+int chrome_counts_end(struct chrome_counts *counts, chrome_counts_put put, void *ctx)
 {
-    *instant = counts->place;
-    instant->label = counts->labels.items[index];
-    instant->value = counts->sums.items[instant->label];
-    instant->args = NULL;
-    instant->argc = instant->args_id = 0;
+    int rc = LAM_OK;
+    array_each(&counts->labels, label)
+    {
+        counts->is_set.items[*label] = false;
+        if (rc < 0)
+            continue;
+        struct profile_instant instant = counts->place;
+        instant.label = *label;
+        instant.value = counts->sums.items[*label];
+        instant.args = NULL;
+        instant.argc = instant.args_id = 0;
+        rc = put(ctx, &instant);
+    }
+    array_clear(&counts->labels);
+    return rc;
 }
 
-void chrome_counts_clear(struct chrome_counts *counts)
+static bool belongs(const struct chrome_counts *counts, const struct profile_instant *instant)
 {
-    array_each(&counts->labels, label) counts->is_set.items[*label] = false;
-    array_clear(&counts->labels);
+    const struct profile_instant *place = &counts->place;
+    return counts->labels.count == 0 ||
+           (place->thread == instant->thread && place->at_ns == instant->at_ns &&
+            place->process == instant->process && place->track == instant->track);
+}
+
+int chrome_counts_add(struct chrome_counts *counts, const struct profile_instant *instant,
+                      chrome_counts_put put, void *ctx)
+{
+    if (!instant->is_undated)
+        return put(ctx, instant);
+    uint32_t label = instant->label;
+    int rc = belongs(counts, instant) ? LAM_OK : chrome_counts_end(counts, put, ctx);
+    if (rc >= 0 && (label >= counts->sums.count || !counts->is_set.items[label]))
+        rc = begin_sum(counts, label);
+    if (rc < 0)
+        return rc;
+    if (counts->labels.count == 1)
+        counts->place = *instant;
+    counts->sums.items[label] += instant->value;
+    return LAM_OK;
 }
 
 void chrome_counts_free(struct chrome_counts *counts)

@@ -3,7 +3,6 @@
 #ifndef LAMELLA_OUTPUT_CHROME_COUNTS_H
 #define LAMELLA_OUTPUT_CHROME_COUNTS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/array.h"
@@ -18,35 +17,17 @@ struct chrome_counts {
     LAM_ARRAY(unsigned char) is_set; /* by label */
 };
 
-/* Whether it belongs to what is held: else that is written first. */
-static inline bool chrome_counts_fit(const struct chrome_counts *counts,
-                                     const struct profile_instant *instant)
-{
-    return counts->labels.count == 0 ||
-           (counts->place.thread == instant->thread && counts->place.at_ns == instant->at_ns &&
-            counts->place.process == instant->process && counts->place.track == instant->track);
-}
+/* Writes one instant of the sums; the caller's. */
+typedef int (*chrome_counts_put)(void *ctx, const struct profile_instant *instant);
 
-int chrome_counts_grow(struct chrome_counts *counts, uint32_t label);
+/* Writes what is held and holds nothing then. LAM_OK or put's error. */
+int chrome_counts_end(struct chrome_counts *counts, chrome_counts_put put, void *ctx);
 
-/* Adds one that fits. LAM_OK or LAM_E_NOMEM. */
-static inline int chrome_counts_add(struct chrome_counts *counts,
-                                    const struct profile_instant *instant)
-{
-    uint32_t label = instant->label;
-    if ((label >= counts->sums.count || !counts->is_set.items[label]) &&
-        chrome_counts_grow(counts, label) < 0)
-        return LAM_E_NOMEM;
-    if (counts->labels.count == 1)
-        counts->place = *instant;
-    counts->sums.items[label] += instant->value;
-    return LAM_OK;
-}
+/* An instant: held when it has no time of its own, after what is held and does not belong to its place was written; else
+ * written. LAM_OK, LAM_E_NOMEM or put's error. */
+int chrome_counts_add(struct chrome_counts *counts, const struct profile_instant *instant,
+                      chrome_counts_put put, void *ctx);
 
-/* Fills in one of them, 0 … labels.count - 1. */
-void chrome_counts_get(const struct chrome_counts *counts, size_t index,
-                       struct profile_instant *instant);
-void chrome_counts_clear(struct chrome_counts *counts);
 void chrome_counts_free(struct chrome_counts *counts);
 
 #endif

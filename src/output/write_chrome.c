@@ -606,8 +606,9 @@ static void put_plain_instant(struct chrome *chrome, const struct profile_instan
     end_in_block(chrome, at);
 }
 
-static int put_instant(struct chrome *chrome, const struct profile_instant *instant)
+static int put_instant(void *ctx, const struct profile_instant *instant)
 {
+    struct chrome *chrome = ctx;
     struct chrome_piece *head = NULL;
     uint32_t row;
     unsigned count = 0;
@@ -634,25 +635,10 @@ static int put_instant(struct chrome *chrome, const struct profile_instant *inst
     return put_event(chrome, count);
 }
 
-static int put_counts(struct chrome *chrome)
-{
-    int rc = LAM_OK;
-    for (size_t i = 0; rc >= 0 && i < chrome->counts.labels.count; i++) {
-        struct profile_instant instant;
-        chrome_counts_get(&chrome->counts, i, &instant);
-        rc = put_instant(chrome, &instant);
-    }
-    chrome_counts_clear(&chrome->counts);
-    return rc;
-}
-
 static int on_instant(void *ctx, const struct profile_instant *instant)
 {
     struct chrome *chrome = ctx;
-    if (!instant->is_undated)
-        return put_instant(chrome, instant);
-    int rc = chrome_counts_fit(&chrome->counts, instant) ? LAM_OK : put_counts(chrome);
-    return rc < 0 ? rc : chrome_counts_add(&chrome->counts, instant);
+    return chrome_counts_add(&chrome->counts, instant, put_instant, chrome);
 }
 
 static int on_fold(void *ctx, const struct profile_fold *fold)
@@ -856,7 +842,7 @@ int write_chrome_finish(void *state, struct lam_error *err)
 {
     struct chrome *chrome = state;
     array_each(&chrome->row_states, row) put_waiting(chrome, row);
-    int rc = put_counts(chrome);
+    int rc = chrome_counts_end(&chrome->counts, put_instant, chrome);
     if (rc < 0)
         return lam_error_set(err, rc, "chrome: %s", lam_code_text(rc));
     for (uint32_t row = 0; row < chrome->row_states.count; row++)
