@@ -112,7 +112,8 @@ static void run_matrix(uint64_t max_bytes, uint32_t threads, int is_together)
     if (threads + 4 <= pages)
         assert_int_equal(seen, threads);
     else
-        assert_true(seen + 8 >= (is_together ? pages : pages / 2));
+        /* A thread is refused while all pages are held, by each other thread one, and another while it goes on to the next. */
+        assert_true(seen + 8 >= pages / 2);
     assert_true(in.header->counts[STREAM_COUNT_RECYCLED_PAGES] > 0);
     if (2 * threads + 4 <= pages) /* the budget is used */
         assert_true(in.count > max_bytes / 16 / 2);
