@@ -117,7 +117,31 @@ int find_dominant_unit(struct draft *draft)
 
 /* ---- cores that nothing used, or that other programs had --------------------------------------------------------- */
 
-/* Why not more ran at once, as far as it can be told; "". */
+/* Idle core-seconds while no unit ran, and while the unit ran alone beside which most were idle. LAM_E_NOMEM. */
+static int sum_idle(struct report *report, double *none_s, uint32_t *worst, double *worst_s)
+{
+    double *alone_s = arena_array(&report->arena, report->units.count + 1, sizeof *alone_s);
+    *worst = GRAPH_NONE;
+    *worst_s = *none_s = 0;
+    if (!alone_s)
+        return LAM_E_NOMEM;
+    array_each(&report->idle.items, stretch)
+    {
+        if (stretch->running == 0)
+            *none_s += stretch->idle_core_s;
+        else if (stretch->running == 1)
+            alone_s[stretch->unit] += stretch->idle_core_s;
+    }
+    for (uint32_t i = 0; i < report->units.count; i++) {
+        if (alone_s[i] > *worst_s) {
+            *worst = i;
+            *worst_s = alone_s[i];
+        }
+    }
+    return LAM_OK;
+}
+
+/* Why not more ran at once, as far as it can be told; "". NULL: no memory. */
 static const char *why_idle(struct report *report)
 {
     uint64_t jobs = report->cargo ? report->cargo->jobs : 0;
@@ -126,20 +150,10 @@ static const char *why_idle(struct report *report)
                             unit_count(jobs).text, unit_plural(jobs));
     if (report_is_crowded(report)) /* a thread that waits for a core looks idle */
         return "";
-    uint32_t worst = GRAPH_NONE;
-    double worst_s = 0, none_s = 0;
-    array_each(&report->idle.items, stretch)
-    {
-        double sum_s = 0;
-        if (stretch->running == 0)
-            none_s += stretch->idle_core_s;
-        array_each(&report->idle.items, other) if (other->running == 1 && other->unit == stretch->unit)
-            sum_s += other->idle_core_s;
-        if (stretch->running == 1 && sum_s > worst_s) {
-            worst = stretch->unit;
-            worst_s = sum_s;
-        }
-    }
+    uint32_t worst;
+    double worst_s, none_s;
+    if (sum_idle(report, &none_s, &worst, &worst_s) < 0)
+        return NULL;
     if (worst_s > none_s && worst_s >= report->idle.idle_core_s / 4)
         return arena_printf(&report->arena,
                             ": %s of core time were idle while %s ran alone ('lamella report --by "
