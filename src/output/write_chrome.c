@@ -858,10 +858,7 @@ int write_chrome_finish(void *state, struct lam_error *err)
         export_note(&chrome->options,
                     "%s call%s counted and not stored one by one: each sum of them is an instant",
                     unit_count(chrome->folds).text, unit_plural(chrome->folds));
-    if (chrome->measure > PROFILE_MEASURE_CPU_TIME)
-        export_note(&chrome->options,
-                    "what viewers show as time are %s: one of them is shown as 1 ns",
-                    export_measure_name(chrome->measure));
+    export_note_measure(&chrome->options, chrome->measure);
     return chrome->out->failed < 0 ? lam_error_set(err, chrome->out->failed, "chrome: cannot write")
                                    : LAM_OK;
 }
