@@ -91,19 +91,28 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
+/* What LAMELLA_THREADS says; 0: nothing that counts. *asked: its text; NULL where it is not set or empty. */
+static uint64_t asked_threads(const char **asked)
+{
+    uint64_t threads;
+    *asked = getenv("LAMELLA_THREADS");
+    if (*asked && !**asked)
+        *asked = NULL;
+    return *asked && unit_parse_u64(*asked, &threads) ? threads : 0;
+}
+
 const char *pool_wrong_threads(void)
 {
-    const char *asked = getenv("LAMELLA_THREADS");
-    uint64_t threads;
-    return asked && *asked && !(unit_parse_u64(asked, &threads) && threads > 0) ? asked : NULL;
+    const char *asked;
+    return asked_threads(&asked) > 0 ? NULL : asked;
 }
 
 unsigned pool_default_threads(void)
 {
-    const char *asked = getenv("LAMELLA_THREADS");
-    uint64_t threads;
+    const char *asked;
+    uint64_t threads = asked_threads(&asked);
     cpu_set_t set;
-    if (asked && unit_parse_u64(asked, &threads) && threads > 0)
+    if (threads > 0)
         return threads < THREADS_MAX ? (unsigned)threads : THREADS_MAX;
     if (sched_getaffinity(0, sizeof set, &set) < 0)
         return 1;
