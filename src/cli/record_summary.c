@@ -110,8 +110,9 @@ static void add_samples(struct strbuf *text, const struct record_summary *summar
 {
     double charged = (double)outcome->charged_cpu_ns;
     if (!summary->samples) {
-        strbuf_add(text, summary->sampled_processes ? "no samples: it was over before the first"
-                                                    : "no samples");
+        strbuf_add(text, summary->sampled_processes
+                             ? "no samples: no thread worked long enough for one"
+                             : "no samples");
     } else {
         strbuf_addf(text, "%s %s", unit_count(summary->samples).text,
                     unit_either(summary->samples, "sample", "samples"));
