@@ -147,6 +147,99 @@ static void packs(void **state)
     gzclose(gzip);
 }
 
+/* Bytes that hardly compress, and some that do. */
+static char *make_mixed(size_t size)
+{
+    char *made = mem_alloc(size);
+    uint32_t seed = 7;
+    assert_non_null(made);
+    for (size_t i = 0; i < size; i++) {
+        seed = seed * 1664525 + 1013904223;
+        made[i] = i / 50000 % 2 ? (char)(seed >> 24) : (char)('a' + i % 7);
+    }
+    return made;
+}
+
+/* One member, one after the other as zlib's inflate() sees it, and the same with any number of threads. */
+static void check_gzip_of(const char *text, size_t size, size_t step)
+{
+    static const char *const threads[] = {"1", "2", "5"};
+    char *first = NULL, *data;
+    size_t first_length = 0, length;
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        struct out_file *file;
+        setenv("LAMELLA_THREADS", threads[i], 1);
+        assert_int_equal(out_file_open(&file, "m.gz", PACKING_GZIP, true, NULL), LAM_OK);
+        for (size_t at = 0; at < size; at += step)
+            byteout_write(out_file_bytes(file), text + at, size - at < step ? size - at : step);
+        assert_int_equal(out_file_commit(file, NULL, NULL), LAM_OK);
+        out_file_close(&file);
+        assert_int_equal(file_read_all("m.gz", 1 << 24, &data, &length, NULL), LAM_OK);
+        if (first) {
+            assert_int_equal(length, first_length);
+            assert_memory_equal(data, first, length);
+            mem_free(data);
+            continue;
+        }
+        first = data;
+        first_length = length;
+    }
+    unsetenv("LAMELLA_THREADS");
+    char *back = mem_alloc(size + 1);
+    z_stream z = {.next_in = (unsigned char *)first,
+                  .avail_in = (unsigned)first_length,
+                  .next_out = (unsigned char *)back,
+                  .avail_out = (unsigned)size + 1};
+    assert_non_null(back);
+    assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
+    assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+    assert_int_equal(z.avail_in, 0);
+    assert_int_equal(z.total_out, size);
+    assert_memory_equal(back, text, size);
+    inflateEnd(&z);
+    mem_free(back);
+    mem_free(first);
+}
+
+static void gzip_is_one_member_of_blocks(void **state)
+{
+    (void)state;
+    enum { BLOCK = 1 << 18, LARGE = 3000001 };
+    char *text = make_mixed(LARGE);
+    static const struct {
+        size_t size, step;
+    } rows[] = {{0, 1},
+                {1, 1},
+                {BLOCK - 1, 1000},
+                {BLOCK, 4096},
+                {BLOCK + 1, BLOCK + 1},
+                {4 * BLOCK, 7777},
+                {LARGE, LARGE},
+                {LARGE, 50001}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_gzip_of(text, rows[i].size, rows[i].step);
+    mem_free(text);
+}
+
+static void gzip_of_what_nobody_takes(void **state)
+{
+    (void)state;
+    enum { LARGE = 3000001 };
+    char *text = make_mixed(LARGE);
+    struct out_file *file;
+    setenv("LAMELLA_THREADS", "3", 1);
+    assert_int_equal(out_file_open(&file, "/dev/full", PACKING_GZIP, false, NULL), LAM_OK);
+    byteout_write(out_file_bytes(file), text, LARGE);
+    byteout_write(out_file_bytes(file), text, LARGE);
+    assert_int_equal(out_file_commit(file, NULL, NULL), LAM_E_FULL);
+    out_file_close(&file);
+    assert_int_equal(out_file_open(&file, "never.gz", PACKING_GZIP, false, NULL), LAM_OK);
+    byteout_write(out_file_bytes(file), text, LARGE);
+    out_file_close(&file); /* some blocks are being compressed */
+    unsetenv("LAMELLA_THREADS");
+    mem_free(text);
+}
+
 static void never_writes_over_what_is_read(void **state)
 {
     (void)state;
@@ -171,6 +264,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(appears_when_it_is_whole, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(replaces_only_when_told, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(says_what_is_wrong, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(gzip_is_one_member_of_blocks, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(gzip_of_what_nobody_takes, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(packs, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(never_writes_over_what_is_read, enter_place, leave_place),
     };

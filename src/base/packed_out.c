@@ -2,26 +2,26 @@
 
 #include <errno.h>
 #include <unistd.h>
-#include <zlib.h>
 #include <zstd.h>
 
-#include "base/deflate_loop.h"
 #include "base/file.h"
 #include "base/file_reserve.h"
+#include "base/gzip_blocks.h"
 #include "base/memory.h"
 #include "base/pool.h"
 
-enum { CHUNK_BYTES = 1 << 16, GZIP_LEVEL = 5, ZSTD_LEVEL = 1, GZIP_WINDOW = 15 + 16 };
+enum { CHUNK_BYTES = 1 << 16, ZSTD_LEVEL = 1 };
 
-/* zstd beside whoever makes the bytes: two keep up with our fastest writer. Its frames are the same with any number but none. */
-enum { ZSTD_THREADS = 2 };
+/* zstd beside whoever makes the bytes: two keep up with a writer on one core, and each takes 4 MB. Its frames are the same with
+ * any number but none. */
+enum { ZSTD_THREADS = 4 };
 
 struct packed_out {
     int fd;
     int errnum; /* of the first failure that had one */
     enum packing packing;
     struct file_reserve reserve;
-    z_stream gzip;
+    struct gzip_blocks *gzip;
     ZSTD_CStream *zstd;
     unsigned char chunk[CHUNK_BYTES];
 };
@@ -55,12 +55,6 @@ static int take_gzip(void *ctx, const unsigned char *bytes, size_t length)
     return write_all(ctx, bytes, length);
 }
 
-static int write_gzip(struct packed_out *packed, const unsigned char *bytes, size_t length, int flush)
-{
-    return deflate_loop(&packed->gzip, bytes, length, flush, packed->chunk, CHUNK_BYTES, take_gzip,
-                        packed);
-}
-
 static int write_zstd(struct packed_out *packed, const void *bytes, size_t length,
                       ZSTD_EndDirective flush)
 {
@@ -83,7 +77,7 @@ int packed_out_write(void *packed_ptr, const void *bytes, size_t length)
     struct packed_out *packed = packed_ptr;
     switch (packed->packing) {
     case PACKING_GZIP:
-        return write_gzip(packed, bytes, length, Z_NO_FLUSH);
+        return gzip_blocks_write(packed->gzip, bytes, length);
     case PACKING_ZSTD:
         return write_zstd(packed, bytes, length, ZSTD_e_continue);
     case PACKING_NONE:
@@ -114,7 +108,7 @@ int packed_out_finish(struct packed_out *packed, const char *name, struct lam_er
 {
     int rc = LAM_OK;
     if (packed->packing == PACKING_GZIP)
-        rc = write_gzip(packed, NULL, 0, Z_FINISH);
+        rc = gzip_blocks_finish(packed->gzip);
     else if (packed->packing == PACKING_ZSTD)
         rc = write_zstd(packed, NULL, 0, ZSTD_e_end);
     file_reserve_end(&packed->reserve);
@@ -129,8 +123,7 @@ int packed_out_open(struct packed_out **packed, int fd, enum packing packing, st
     made->fd = fd;
     bool is_ready = true;
     if (packing == PACKING_GZIP)
-        is_ready = deflateInit2(&made->gzip, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8,
-                                Z_DEFAULT_STRATEGY) == Z_OK;
+        is_ready = gzip_blocks_open(&made->gzip, pool_default_threads(), take_gzip, made) == LAM_OK;
     if (packing == PACKING_ZSTD) {
         made->zstd = ZSTD_createCStream();
         is_ready =
@@ -154,8 +147,7 @@ void packed_out_close(struct packed_out **packed)
 {
     if (!packed || !*packed)
         return;
-    if ((*packed)->packing == PACKING_GZIP)
-        deflateEnd(&(*packed)->gzip);
+    gzip_blocks_close(&(*packed)->gzip);
     ZSTD_freeCStream((*packed)->zstd);
     mem_free(*packed);
     *packed = NULL;

@@ -14,8 +14,9 @@ enum packing packing_of(const char *name);
 
 struct packed_out;
 
-/* fd stays the caller's and outlives it. The same bytes in give the same bytes out: no time, no name is stored. Memory:
- * 0.3 MB (gzip), some 12 MB (zstd, which works on threads of its own). LAM_OK or LAM_E_NOMEM. */
+/* fd stays the caller's and outlives it. The same bytes in give the same bytes out: no time, no name is stored. Both
+ * compress on threads of their own, as many as pool_default_threads() says, up to 16 (gzip) and 4 (zstd). Memory: up to 1.4 MB (gzip),
+ * some 5 MB (zstd) for each. LAM_OK or LAM_E_NOMEM. */
 int packed_out_open(struct packed_out **packed, int fd, enum packing packing, struct lam_error *err);
 
 /* Says that fd is a new file which nobody else writes: blocks may be reserved. */
