@@ -171,6 +171,11 @@ void file_unmap(struct file_map *map)
     *map = (struct file_map){0};
 }
 
+uint64_t file_map_lost_pages(const struct file_map *map)
+{
+    return map->is_mapped ? file_guard_lost(map->data) : 0;
+}
+
 int file_write_fd(int fd, const void *data, size_t length, const char *name, struct lam_error *err)
 {
     const char *at = data;

@@ -32,6 +32,9 @@ void file_unmap(struct file_map *map);  /* an all-zero map is fine; all-zero aft
  * grow while it reads knows that its input shrank. */
 uint64_t file_lost_pages(void);
 
+/* The same of one file, since it was mapped. */
+uint64_t file_map_lost_pages(const struct file_map *map);
+
 /* Reads a whole file of at most limit bytes (more is TOOBIG) into memory for mem_free(); a NUL
  * follows, uncounted. */
 int file_read_all(const char *path, size_t limit, char **data, size_t *length, struct lam_error *err);

@@ -15,6 +15,7 @@
 struct guard {
     atomic_uintptr_t begin;
     atomic_size_t size_bytes;
+    atomic_uint_fast64_t lost_pages;
 };
 
 enum { GUARDS = 4096 };
@@ -31,29 +32,30 @@ static __thread volatile sig_atomic_t is_passing_on; /* the handler before us ma
 /* Runs in the signal handler: atomics only. acquire: pairs with the release in file_guard_map(), so
  * that a begin that is seen comes with its size. The mapping that faulted was published before this
  * thread could have got its address. */
-static bool is_guarded(uintptr_t address)
+static struct guard *guard_of(uintptr_t address)
 {
     size_t used = atomic_load_explicit(&guards_used, memory_order_acquire);
     for (size_t i = 0; i < used; i++) {
         uintptr_t begin = atomic_load_explicit(&guards[i].begin, memory_order_acquire);
         size_t size = atomic_load_explicit(&guards[i].size_bytes, memory_order_relaxed);
         if (begin > GUARD_RESERVED && address >= begin && address - begin < size)
-            return true;
+            return &guards[i];
     }
-    return false;
+    return NULL;
 }
 
 /* Async-signal-safe, returns true when the page reads as zeros from now on. mmap is a plain system
  * call. Writable, for a user may have made its private mapping so (libelf marks in section headers). */
-static bool replace_page(uintptr_t address)
+static bool replace_page(struct guard *guard, uintptr_t address)
 {
     void *page = (void *)(address & ~(page_bytes - 1)); // NOLINT: an address from the kernel
     void *got = mmap(page, page_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (got == MAP_FAILED)
         return false;
-    /* relaxed: a count */
+    /* relaxed: counts */
     atomic_fetch_add_explicit(&lost_pages, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&guard->lost_pages, 1, memory_order_relaxed);
     return true;
 }
 
@@ -88,7 +90,8 @@ static void on_sigbus(int signum, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     uintptr_t address = (uintptr_t)info->si_addr;
-    if (info->si_code != BUS_ADRERR || !is_guarded(address) || !replace_page(address))
+    struct guard *guard = info->si_code == BUS_ADRERR ? guard_of(address) : NULL;
+    if (!guard || !replace_page(guard, address))
         pass_on(signum, info, context);
     errno = saved_errno;
 }
@@ -122,7 +125,7 @@ static struct guard *reserve(void)
                                                      memory_order_acquire, memory_order_relaxed))
             continue;
         size_t used = atomic_load_explicit(&guards_used, memory_order_relaxed);
-        /* release: pairs with the acquire in is_guarded(); nothing else is published through it */
+        /* release: pairs with the acquire in guard_of(); nothing else is published through it */
         while (used < i + 1 &&
                !atomic_compare_exchange_weak_explicit(&guards_used, &used, i + 1,
                                                       memory_order_release, memory_order_relaxed))
@@ -139,7 +142,8 @@ const void *file_guard_map(int fd, size_t size_bytes)
         return NULL;
     void *data = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     atomic_store_explicit(&guard->size_bytes, size_bytes, memory_order_relaxed);
-    /* release: pairs with the acquire in is_guarded() */
+    atomic_store_explicit(&guard->lost_pages, 0, memory_order_relaxed);
+    /* release: pairs with the acquire in guard_of() */
     atomic_store_explicit(&guard->begin, data == MAP_FAILED ? 0 : (uintptr_t)data,
                           memory_order_release);
     return data == MAP_FAILED ? NULL : data;
@@ -159,6 +163,13 @@ void file_guard_unmap(const void *data, size_t size_bytes)
         atomic_store_explicit(&guards[i].begin, 0, memory_order_release);
         return;
     }
+}
+
+uint64_t file_guard_lost(const void *data)
+{
+    const struct guard *guard = guard_of((uintptr_t)data);
+    /* relaxed: as below */
+    return guard ? atomic_load_explicit(&guard->lost_pages, memory_order_relaxed) : 0;
 }
 
 uint64_t file_lost_pages(void)

@@ -251,6 +251,8 @@ static void truncated_while_mapped(void **state)
     assert_int_equal(file_lost_pages(), lost_before + 2);
     assert_int_equal(other.data[3 * 65536], 0);
     assert_int_equal(file_lost_pages(), lost_before + 3);
+    assert_int_equal(file_map_lost_pages(&map), 2);
+    assert_int_equal(file_map_lost_pages(&other), 1);
     file_unmap(&map);
     file_unmap(&other);
     mem_free(path);

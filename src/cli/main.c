@@ -1,4 +1,5 @@
 /* lamella: finds the command and runs it. */
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,6 +92,9 @@ static void warn_of_environment(const struct lam_command *command)
     strbuf_free(&line);
 }
 
+/* What one thread of a pool allocates another one frees: with an arena for each thread, as many hold on to what any of them held once. */
+enum { ARENAS_MAX = 8 };
+
 static int run(int argc, char **argv)
 {
     for (unsigned i = 0; i < COMMAND_COUNT; i++) {
@@ -104,6 +108,7 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    mallopt(M_ARENA_MAX, ARENAS_MAX);
     const char *self = argc > 0 ? path_name(argv[0]) : "lamella";
     if (strcmp(self, "cargo-lamella") == 0) {
         /* cargo runs `cargo-lamella lamella build` for `cargo lamella build` */

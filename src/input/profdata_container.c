@@ -171,7 +171,6 @@ static void check_streams(struct profdata_file *file)
 static int open_bytes(struct profdata_file *file, struct lam_error *err)
 {
     file->faults.offset = LAM_NO_OFFSET;
-    file->lost_pages = file_lost_pages();
     int rc = check_header(file, err);
     if (rc < 0)
         return rc;

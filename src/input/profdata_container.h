@@ -54,7 +54,6 @@ struct profdata_file {
     uint32_t entry_bytes; /* of the index: 8 or 16 */
     struct profdata_extents streams[PROFDATA_STREAMS];
     struct profdata_faults faults;
-    uint64_t lost_pages; /* file_lost_pages() when it was opened */
     struct file_map map; /* inside */
 };
 

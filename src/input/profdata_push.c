@@ -118,28 +118,53 @@ static int add_up(struct profdata_walk *walk, const struct profdata_order *order
     return rc < 0 ? rc : profdata_walk_sums(walk, order, sums);
 }
 
-static int push_sums(struct profdata_walk *walk, const struct profdata_order *order)
+struct profdata_added {
+    struct profdata_names names;
+    struct profdata_sums sums;
+};
+
+static void free_sums(struct profdata_ready *ready)
 {
-    struct profdata_names names = {.strings = walk->strings};
-    struct profdata_sums *sums = mem_zalloc(1, sizeof *sums);
-    if (!sums)
-        return LAM_E_NOMEM;
-    pthread_mutex_init(&names.lock, NULL);
-    int rc = add_up(walk, order, &names, sums);
-    if (rc >= 0)
-        rc = push_thread_sums(walk, sums);
-    if (rc >= 0)
-        rc = profdata_sums_push(sums, walk->labels, walk->sink, walk->process);
-    profdata_sums_free(sums);
-    mem_free(sums);
-    pthread_mutex_destroy(&names.lock);
-    return rc;
+    if (!ready->sums)
+        return;
+    profdata_sums_free(&ready->sums->sums);
+    pthread_mutex_destroy(&ready->sums->names.lock);
+    mem_free(ready->sums);
+    ready->sums = NULL;
 }
 
-static int walk_events(struct profdata_walk *walk, const struct profdata_order *order)
+static int ready_sums(struct profdata_walk *walk)
 {
+    struct profdata_added *added = mem_zalloc(1, sizeof *added);
+    if (!added)
+        return LAM_E_NOMEM;
+    added->names.strings = walk->strings;
+    pthread_mutex_init(&added->names.lock, NULL);
+    walk->ready.sums = added;
+    return add_up(walk, &walk->ready.order, &added->names, &added->sums);
+}
+
+static int push_sums(struct profdata_walk *walk)
+{
+    const struct profdata_sums *sums = &walk->ready.sums->sums;
+    int rc = push_thread_sums(walk, sums);
+    return rc < 0 ? rc : profdata_sums_push(sums, walk->labels, walk->sink, walk->process);
+}
+
+/* ---- events ---- */
+
+int profdata_push_ready(struct profdata_walk *walk)
+{
+    walk->ready.is_ready = true;
+    int rc = profdata_sort(walk->file, walk->threads, &walk->ready.order);
+    return rc >= 0 && walk->sink->wants.sums ? ready_sums(walk) : rc;
+}
+
+static int walk_events(struct profdata_walk *walk)
+{
+    const struct profdata_order *order = &walk->ready.order;
     if (walk->sink->wants.sums)
-        return push_sums(walk, order);
+        return push_sums(walk);
     if (has_branches(walk->sink) && !order->events && walk->skeleton.chunks > 1)
         return profdata_walk_parts(walk, &walk->skeleton, walk->pool);
     return walk->sink->wants.order == PROFILE_ORDER_START ? profdata_walk_forward(walk, order)
@@ -148,12 +173,17 @@ static int walk_events(struct profdata_walk *walk, const struct profdata_order *
 
 int profdata_push_events(struct profdata_walk *walk)
 {
-    struct profdata_order order;
-    int rc = profdata_sort(walk->file, walk->threads, &order);
+    int rc = walk->ready.is_ready ? LAM_OK : profdata_push_ready(walk);
     if (rc >= 0)
-        rc = walk_events(walk, &order);
-    profdata_order_free(&order);
+        rc = walk_events(walk);
     return rc < 0 ? rc : push_ends(walk);
+}
+
+void profdata_push_free(struct profdata_walk *walk)
+{
+    profdata_order_free(&walk->ready.order);
+    free_sums(&walk->ready);
+    profdata_walk_free(walk);
 }
 
 void profdata_push_totals(const struct profdata_walk *walk, struct profile_session_end *totals)

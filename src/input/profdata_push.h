@@ -11,8 +11,14 @@ int profdata_push_look(struct profdata_walk *walk);
 /* Tells the threads. Each is called `name` and its number; NULL: they have no names. */
 int profdata_push_threads(const struct profdata_walk *walk, uint8_t origin, const char *name);
 
-/* Nests and pushes the events, then the ends of the threads. */
+/* Does all that can be done before the sink is told anything, and needs nothing but the walk's own file, strings and names. */
+int profdata_push_ready(struct profdata_walk *walk);
+
+/* Nests and pushes the events, then the ends of the threads; profdata_push_ready() first, if nobody called it. */
 int profdata_push_events(struct profdata_walk *walk);
+
+/* Frees what the walk keeps. */
+void profdata_push_free(struct profdata_walk *walk);
 
 /* Adds the events and the faults of the file to what the end of the push says. */
 void profdata_push_totals(const struct profdata_walk *walk, struct profile_session_end *totals);

@@ -10,6 +10,12 @@
 #include "input/profdata_events.h"
 #include "input/profdata_labels.h"
 
+/* The order of the ends of all events, inner ones first: how programs write them. */
+struct profdata_order {
+    uint64_t *events; /* indexes; NULL where the file needs no sorting */
+    uint64_t count;
+};
+
 struct profdata_walk {
     const struct profile_sink *sink;
     struct profdata_file *file;
@@ -20,18 +26,17 @@ struct profdata_walk {
     uint32_t process, first_thread; /* ids of the push: thread i of `threads` is first_thread + i */
     int64_t zero_ns;                /* of the file's own times, in the session's */
     struct nest_totals totals;
-    struct profdata_skeleton skeleton; /* for profdata_push_events(), of a sink that wants sums or has branches */
+    struct profdata_skeleton skeleton; /* for profdata_push_ready(), of a sink that wants sums or has branches */
     struct pool *pool;                 /* NULL: one thread */
+    struct profdata_ready { /* of profdata_push_ready() */
+        bool is_ready;
+        struct profdata_order order;
+        struct profdata_added *sums; /* for a sink that wants them */
+    } ready;
 
     /* Inside: the arguments of one event. */
     struct strbuf text;
     LAM_ARRAY(struct profile_text) args;
-};
-
-/* The order of the ends of all events, inner ones first: how programs write them. */
-struct profdata_order {
-    uint64_t *events; /* indexes; NULL where the file needs no sorting */
-    uint64_t count;
 };
 
 /* Takes 8 bytes an event where it has to sort. LAM_OK or LAM_E_NOMEM. */

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "input/profdata_metadata.h"
-#include "input/profdata_push.h"
+#include "input/profdata_events.h"
+#include "input/profdata_files.h"
 #include "reader/stream_file.h"
 
 bool profdata_is_magic(const void *bytes, size_t size)
@@ -30,20 +30,10 @@ bool read_profdata_probe(const char *path)
     return is_profile;
 }
 
-struct source {
-    char *path;
-    struct profdata_metadata meta;
-};
-
 struct reading {
     const struct profile_sink *sink;
-    LAM_ARRAY(struct source) sources; /* readable ones, by start */
-    uint64_t start_unix_ns;           /* of the earliest */
-    struct pool *pool;
-    struct label_merge label_ids;
-    struct profdata_labels labels;
-    struct interval_paths paths;
-    uint32_t processes, threads; /* ids given so far */
+    LAM_ARRAY(struct profdata_source) sources; /* readable ones, by start */
+    uint64_t start_unix_ns;                    /* of the earliest */
     struct profile_session_end totals;
     struct lam_error first_error; /* of a file that cannot be read at all */
 };
@@ -71,12 +61,13 @@ static int add_file(struct reading *reading, const char *path)
 {
     struct lam_error err = LAM_ERROR_INIT;
     struct profdata_file file;
-    struct source source = {.path = mem_strdup(path)};
+    struct profdata_source source = {.path = mem_strdup(path)};
     if (!source.path)
         return LAM_E_NOMEM;
     int rc = profdata_open(&file, path, &err);
     if (rc >= 0) {
         struct profdata_strings strings;
+        source.bytes = file.size;
         profdata_strings_peek(&strings, &file);
         rc = profdata_metadata_read(&source.meta, &strings);
         if (rc >= 0)
@@ -116,14 +107,14 @@ static int add_dir(struct reading *reading, const char *path, struct lam_error *
 /* Those of an unknown start come last. */
 static int compare_sources(const void *left, const void *right)
 {
-    const struct source *a = left, *b = right;
+    const struct profdata_source *a = left, *b = right;
     uint64_t a_ns = a->meta.start_unix_ns, b_ns = b->meta.start_unix_ns;
     if (a_ns != b_ns)
         return a_ns - 1 < b_ns - 1 ? -1 : 1; /* 0 becomes the largest */
     return strcmp(a->path, b->path);
 }
 
-static const char *counter_of(const struct source *source)
+static const char *counter_of(const struct profdata_source *source)
 {
     const char *counter = strbuf_text(&source->meta.counter);
     return *counter ? counter : "time";
@@ -131,9 +122,9 @@ static const char *counter_of(const struct source *source)
 
 static int check_measures(const struct reading *reading, struct lam_error *err)
 {
-    const struct source *first = reading->sources.items;
+    const struct profdata_source *first = reading->sources.items;
     for (size_t i = 1; i < reading->sources.count; i++) {
-        const struct source *source = &reading->sources.items[i];
+        const struct profdata_source *source = &reading->sources.items[i];
         if (strcmp(counter_of(source), counter_of(first)) != 0 &&
             (source->meta.measure != first->meta.measure ||
              source->meta.measure == PROFILE_MEASURE_OTHER))
@@ -168,7 +159,7 @@ static int gather(struct reading *reading, const char *const *paths, size_t coun
 
 static int push_session(const struct reading *reading)
 {
-    const struct source *first = reading->sources.items;
+    const struct profdata_source *first = reading->sources.items;
     if (!reading->sink->ops->session)
         return LAM_OK;
     char *directory = path_dir(first->path);
@@ -191,152 +182,21 @@ static int push_session(const struct reading *reading)
     return rc;
 }
 
-/* "libc" of "a/libc-0012345.mm_profdata". */
-static struct profile_text stem_of(const char *path)
-{
-    const char *name = path_name(path);
-    size_t size = strcspn(name, ".");
-    const char *dash = memrchr(name, '-', size);
-    return (struct profile_text){name, dash && dash > name ? (size_t)(dash - name) : size};
-}
-
-typedef LAM_ARRAY(struct profile_text) text_array;
-
-/* The program put a space behind each argument; one inside of them cannot be told apart. */
-static int split_command(const struct strbuf *command, text_array *argv)
-{
-    const char *at = strbuf_text(command);
-    int rc = LAM_OK;
-    while (rc >= 0 && *at) {
-        size_t size = strcspn(at, " ");
-        struct profile_text word = {at, size};
-        if (size)
-            rc = array_push(argv, word);
-        at += size + (at[size] == ' ');
-    }
-    return rc;
-}
-
-static int push_process(const struct reading *reading, const struct source *source,
-                        const struct profdata_walk *walk)
-{
-    if (!reading->sink->ops->process)
-        return LAM_OK;
-    text_array argv = {0};
-    int rc = split_command(&source->meta.command, &argv);
-    struct profile_text crate = profdata_crate_name(&source->meta);
-    struct profile_process process = {
-        .process = walk->process,
-        .pid = source->meta.pid,
-        .start_ns = walk->zero_ns,
-        .agent_start_ns = walk->zero_ns,
-        .exe = argv.count ? argv.items[0] : (struct profile_text){"", 0},
-        .cwd = {"", 0},
-        .comm = crate.size ? crate : stem_of(source->path),
-        .argv = argv.items,
-        .argc = argv.count,
-        .stream = path_name(source->path),
-        .sampled = PROFILE_SAMPLED_NO,
-        .startup_cpu_ns = PROFILE_UNKNOWN,
-        .engine = STREAM_ENGINE_NONE,
-    };
-    if (rc >= 0)
-        rc = reading->sink->ops->process(reading->sink->ctx, &process);
-    array_free(&argv);
-    return rc;
-}
-
-static int push_process_end(struct reading *reading, const struct profdata_walk *walk)
-{
-    const struct profdata_file *file = walk->file;
-    struct profile_session_end *totals = &reading->totals;
-    struct profile_process_end end = {
-        .process = walk->process,
-        .end_ns = profdata_push_end_ns(walk),
-        .exit_code = -1,
-        .cpu_ns = PROFILE_UNKNOWN,
-        .tail_cpu_ns = PROFILE_UNKNOWN,
-        .own.max_rss_bytes = PROFILE_UNKNOWN,
-        .is_damaged = file->faults.count > 0,
-        .clamped_times = walk->totals.clamped,
-    };
-    end.damage[STREAM_DAMAGE_RECORDS] = file->faults.count;
-    totals->streams++;
-    profdata_push_totals(walk, totals);
-    if (file->faults.count && !totals->first_damage[0])
-        memcpy(totals->first_damage, file->faults.first, sizeof totals->first_damage);
-    return reading->sink->ops->process_end
-               ? reading->sink->ops->process_end(reading->sink->ctx, &end)
-               : LAM_OK;
-}
-
-static int push_file(struct reading *reading, const struct source *source, struct profdata_walk *walk)
-{
-    struct profdata_file *file = walk->file;
-    int rc = profdata_push_look(walk);
-    if (rc >= 0)
-        rc = push_process(reading, source, walk);
-    if (rc >= 0)
-        rc = profdata_push_threads(walk, 0, NULL);
-    if (rc >= 0)
-        rc = profdata_push_events(walk);
-    if (rc >= 0 && file_lost_pages() != file->lost_pages)
-        profdata_fault(file, LAM_E_TRUNCATED, file->size, "somebody cut the file while it was read");
-    if (rc >= 0)
-        rc = push_process_end(reading, walk);
-    reading->threads += (uint32_t)walk->threads->items.count;
-    return rc;
-}
-
-/* Times of different counters have no common zero. */
-static int64_t zero_of(const struct reading *reading, const struct source *source)
-{
-    if (source->meta.measure != PROFILE_MEASURE_TIME || !source->meta.start_unix_ns)
-        return 0;
-    return (int64_t)(source->meta.start_unix_ns - reading->start_unix_ns);
-}
-
-static int read_source(struct reading *reading, const struct source *source, struct lam_error *err)
-{
-    struct profdata_file file;
-    struct profdata_strings strings = {0};
-    struct profdata_threads threads = {.last_index = 0};
-    int rc = profdata_open(&file, source->path, err);
-    if (rc < 0)
-        return rc;
-    rc = profdata_strings_open(&strings, &file, &reading->labels.names, err);
-    if (rc >= 0) {
-        if (strings.metadata_address == PROFDATA_NO_ADDRESS || !source->meta.is_known)
-            profdata_fault(&file, LAM_E_CORRUPT, file.size,
-                           "the metadata is missing or broken: start, process and command line are "
-                           "not known");
-        struct profdata_walk walk = {
-            .sink = reading->sink,
-            .file = &file,
-            .strings = &strings,
-            .labels = &reading->labels,
-            .paths = &reading->paths,
-            .threads = &threads,
-            .process = ++reading->processes,
-            .first_thread = reading->threads + 1,
-            .zero_ns = zero_of(reading, source),
-            .pool = reading->pool,
-        };
-        profdata_labels_next_file(&reading->labels);
-        rc = push_file(reading, source, &walk);
-        profdata_walk_free(&walk);
-    }
-    profdata_threads_free(&threads);
-    profdata_strings_close(&strings);
-    profdata_close(&file);
-    return rc;
-}
-
 static int read_all(struct reading *reading, struct lam_error *err)
 {
-    int rc = push_session(reading);
-    for (size_t i = 0; rc >= 0 && i < reading->sources.count; i++)
-        rc = read_source(reading, &reading->sources.items[i], err);
+    struct profdata_files files = {
+        .sink = reading->sink,
+        .sources = reading->sources.items,
+        .count = reading->sources.count,
+        .start_unix_ns = reading->start_unix_ns,
+        .totals = &reading->totals,
+    };
+    int rc = pool_open(&files.pool, 0, err);
+    if (rc >= 0)
+        rc = push_session(reading);
+    if (rc >= 0)
+        rc = profdata_files_push(&files, err);
+    pool_close(&files.pool);
     if (rc >= 0 && reading->sink->ops->session_end) {
         reading->totals.unidentified_cpu_ns = PROFILE_UNKNOWN;
         rc = reading->sink->ops->session_end(reading->sink->ctx, &reading->totals);
@@ -351,23 +211,15 @@ static void free_reading(struct reading *reading)
         mem_free(reading->sources.items[i].path);
     }
     array_free(&reading->sources);
-    pool_close(&reading->pool);
-    profdata_labels_free(&reading->labels);
-    label_merge_free(&reading->label_ids);
-    interval_paths_free(&reading->paths);
 }
 
 int read_profdata(const char *const *paths, size_t count, const struct profile_sink *sink,
                   struct lam_error *err)
 {
     struct lam_error own = LAM_ERROR_INIT;
-    struct reading reading = {.sink = sink, .label_ids = {.sink = sink}};
-    reading.labels.ids = &reading.label_ids;
-    reading.first_error = own;
+    struct reading reading = {.sink = sink, .first_error = own};
     err = err ? err : &own;
-    int rc = pool_open(&reading.pool, 0, err);
-    if (rc >= 0)
-        rc = gather(&reading, paths, count, err);
+    int rc = gather(&reading, paths, count, err);
     if (rc >= 0)
         rc = read_all(&reading, err);
     if (rc < 0 && err->code >= 0) /* else it was said where it happened */

@@ -237,11 +237,11 @@ static int push_profile(struct profile_pusher *pusher, struct recording *rec,
                 "with its process");
         profdata_labels_next_file(&pusher->labels);
         rc = push_walk(pusher, &walk);
-        if (rc >= 0 && file_lost_pages() != file.lost_pages)
+        if (rc >= 0 && file_map_lost_pages(&file.map) > 0)
             profdata_fault(&file, LAM_E_TRUNCATED, file.size,
                            "somebody cut the file while it was read");
         add_totals(pusher, rec, &walk);
-        profdata_walk_free(&walk);
+        profdata_push_free(&walk);
     }
     profdata_threads_free(&threads);
     profdata_strings_close(&strings);
