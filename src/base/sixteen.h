@@ -17,6 +17,11 @@ static inline sixteen sixteen_load(const void *from)
 /* The first byte that is not zero, of what a comparison gave: 0xff where it holds. 16: there is none. */
 static inline unsigned sixteen_first(sixteen found)
 {
+#if defined __SSE2__
+    typedef char signed_sixteen __attribute__((vector_size(16)));
+    unsigned bits = (unsigned)__builtin_ia32_pmovmskb128((signed_sixteen)found);
+    return bits ? (unsigned)__builtin_ctz(bits) : 16;
+#else
     uint64_t half[2];
     memcpy(half, &found, sizeof half);
     if (!(half[0] | half[1]))
@@ -26,6 +31,7 @@ static inline unsigned sixteen_first(sixteen found)
     half[1] = __builtin_bswap64(half[1]);
 #endif
     return (unsigned)(half[0] ? __builtin_ctzll(half[0]) : 64 + __builtin_ctzll(half[1])) / 8;
+#endif
 }
 
 #endif

@@ -49,8 +49,13 @@ static inline struct heard_event heard_interval_event(const struct profile_inter
 
 static inline struct heard_event heard_instant_event(const struct profile_instant *it)
 {
-    return (struct heard_event){it->at_ns, (int64_t)it->value, heard_args(it->args, it->argc),
-                                it->label, it->thread,         HEARD_INSTANT + it->has_value};
+    return (struct heard_event){
+        it->at_ns,
+        (int64_t)it->value,
+        it->has_value ? 0 : heard_args(it->args, it->argc), /* branches get none of integers */
+        it->label,
+        it->thread,
+        HEARD_INSTANT + it->has_value};
 }
 
 static inline int heard_interval(void *ctx, const struct profile_interval *it)

@@ -164,7 +164,9 @@ static int tell_args(struct worker *worker, uint64_t id)
 {
     struct profile_interval *told = &worker->told;
     told->args_id = id + 1;
-    return profdata_walk_args(&worker->walk, id, told->args_id, &told->args, &told->argc);
+    int rc = profdata_walk_args(&worker->walk, id, told->args_id, &told->args, &told->argc);
+    told->has_plain_args = worker->walk.has_plain_args;
+    return rc;
 }
 
 static inline int tell(struct worker *worker, uint32_t lane_index, const struct open_interval *item)
@@ -203,7 +205,7 @@ static int tell_instant(struct worker *worker, const struct profdata_event *even
         .has_value = has_value,
         .is_undated = has_value,
         .value = has_value ? event->start : 0,
-        .args_id = found->has_args && walk->sink->wants.args ? event->id + 1 : 0,
+        .args_id = found->has_args && !has_value && walk->sink->wants.args ? event->id + 1 : 0,
     };
     int rc = profdata_walk_args(&worker->walk, event->id, told.args_id, &told.args, &told.argc);
     worker->walk.totals.instants++;
@@ -262,10 +264,12 @@ static inline void fetch_texts(struct worker *worker, const uint8_t *at, uint64_
                  {AHEAD_STRING, PROFDATA_FETCH_STRING},
                  {AHEAD_ARGUMENT, PROFDATA_FETCH_ARGUMENT}};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        const uint8_t *from = at - steps[i].ahead * (is_wide ? 32 : 24);
-        if (count >= steps[i].ahead)
-            profdata_strings_fetch(&worker->strings, profdata_event_read(from, is_wide).id,
-                                   steps[i].step);
+        if (count < steps[i].ahead)
+            continue;
+        const struct profdata_event event =
+            profdata_event_read(at - steps[i].ahead * (is_wide ? 32 : 24), is_wide);
+        if (event.end != PROFDATA_INTEGER)
+            profdata_args_fetch(&worker->strings, event.id, steps[i].step);
     }
 }
 

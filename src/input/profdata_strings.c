@@ -12,6 +12,7 @@ enum {
     CHAIN_MAX = 16,  /* references that are followed without looking for circles */
     PLAIN_LABELS_MAX = 1 << 20, /* remembered by their address */
     COPIED_MAX = 4096,          /* at a time */
+    AHEAD = 16, /* entries of the index whose strings are fetched before they are needed */
     PIECES_MAX = 1 << 20, /* parts of one string: circles of empty ones have no bytes to count */
 };
 
@@ -55,9 +56,16 @@ static struct index_entry read_entry(const struct profdata_strings *strings, con
     return (struct index_entry){read_id(strings, at), read_id(strings, at + id_bytes(strings))};
 }
 
+static inline void fetch_string(const struct profdata_strings *strings, uint64_t address)
+{
+    uint64_t left;
+    __builtin_prefetch(string_at(strings, address, &left));
+}
+
 /* Every entry of the index, in order; the last one of an id counts. Made anew for each fn: entries are as many as events. */
 static inline __attribute__((always_inline)) int each_entry(struct profdata_strings *strings,
-                                                            index_fn fn, void *ctx)
+                                                            index_fn fn, bool reads_strings,
+                                                            void *ctx)
 {
     const struct profdata_file *file = strings->file;
     uint64_t size = file->streams[PROFDATA_INDEX].size, step = file->entry_bytes;
@@ -71,8 +79,11 @@ static inline __attribute__((always_inline)) int each_entry(struct profdata_stri
             rc = fn(strings, read_entry(strings, whole), ctx);
             at += step;
         }
-        for (; rc >= 0 && left >= step; left -= step, bytes += step, at += step)
+        for (; rc >= 0 && left >= step; left -= step, bytes += step, at += step) {
+            if (reads_strings && left >= AHEAD * step + step)
+                fetch_string(strings, read_entry(strings, bytes + AHEAD * step).address);
             rc = fn(strings, read_entry(strings, bytes), ctx);
+        }
     }
     return rc;
 }
@@ -137,10 +148,11 @@ int profdata_strings_load(struct profdata_strings *strings)
     if (!strings->virtual_addresses)
         return LAM_E_NOMEM;
     strings->has_addresses = true;
+    strings->args = profdata_args_new();
     for (uint64_t i = 0; i <= strings->virtual_count / 64 && strings->virtual_count; i++)
         strings->has_arguments = strings->has_arguments || strings->virtual_args[i];
     memset(strings->virtual_addresses, 0xff, bytes); /* PROFDATA_NO_ADDRESS */
-    return each_entry(strings, add_address, NULL);
+    return each_entry(strings, add_address, false, NULL);
 }
 
 void profdata_strings_share(struct profdata_strings *shared, const struct profdata_strings *strings,
@@ -150,11 +162,13 @@ void profdata_strings_share(struct profdata_strings *shared, const struct profda
     shared->file = file;
     shared->plain = (struct map){0};
     shared->scratch = (struct strbuf){0};
+    shared->args = profdata_args_new();
 }
 
 void profdata_strings_unshare(struct profdata_strings *shared)
 {
     map_free(&shared->plain);
+    profdata_args_free(shared->args);
     strbuf_free(&shared->scratch);
 }
 
@@ -171,41 +185,6 @@ static int address_of(struct profdata_strings *strings, uint64_t id, uint64_t *a
     else if (rc >= 0)
         *address = map_get_or(&strings->addresses, id, PROFDATA_NO_ADDRESS);
     return rc;
-}
-
-/* The bytes of a string, as far as they are known without a fault. */
-static const uint8_t *bytes_of(struct profdata_strings *strings, uint64_t id, uint64_t *left)
-{
-    uint64_t address = PROFDATA_NO_ADDRESS;
-    if (id >= PROFDATA_FIRST_ADDRESS_ID)
-        address = id - PROFDATA_FIRST_ADDRESS_ID;
-    else if (id < strings->virtual_count)
-        address = strings->virtual_addresses[id];
-    return string_at(strings, address, left);
-}
-
-void profdata_strings_fetch(struct profdata_strings *strings, uint64_t id, enum profdata_fetch step)
-{
-    uint64_t left;
-    if (id >= strings->virtual_count || !profdata_strings_has_args(strings, id))
-        return; /* those with an address of their own are few, and come again and again */
-    if (step == PROFDATA_FETCH_PLACE) {
-        __builtin_prefetch(&strings->virtual_addresses[id]);
-        return;
-    }
-    const uint8_t *bytes = bytes_of(strings, id, &left);
-    unsigned size = id_bytes(strings);
-    if (step == PROFDATA_FETCH_STRING) {
-        __builtin_prefetch(bytes);
-        return;
-    }
-    /* As rustc has them: a reference to the label, a separator, a reference to the argument. */
-    if (left < 2 * size + 3 || bytes[0] != STRING_REFERENCE ||
-        bytes[size + 1] != PROFDATA_SEPARATOR || bytes[size + 2] != STRING_REFERENCE)
-        return;
-    bytes = bytes_of(strings, read_id(strings, bytes + size + 3), &left);
-    for (uint64_t at = 0; at < 256 && at < left; at += 64)
-        __builtin_prefetch(bytes + at);
 }
 
 /* ---- expanding ---- */
@@ -485,11 +464,11 @@ static int load_index(struct profdata_strings *strings)
     if (size > PROFDATA_HEADER_BYTES && (size - PROFDATA_HEADER_BYTES) % file->entry_bytes != 0)
         profdata_fault(file, LAM_E_TRUNCATED, profdata_offset_of(file, PROFDATA_INDEX, size - 1),
                        "the string index ends inside an entry");
-    int rc = each_entry(strings, find_last_id, count_and_end);
+    int rc = each_entry(strings, find_last_id, false, count_and_end);
     if (rc >= 0)
         rc = make_table(strings, count_and_end[0], count_and_end[1]);
     if (rc >= 0)
-        rc = each_entry(strings, add_name, &last);
+        rc = each_entry(strings, add_name, true, &last);
     return rc;
 }
 
@@ -505,7 +484,7 @@ static int find_metadata(struct profdata_strings *strings, struct index_entry en
 void profdata_strings_peek(struct profdata_strings *strings, struct profdata_file *file)
 {
     *strings = (struct profdata_strings){.file = file, .metadata_address = PROFDATA_NO_ADDRESS};
-    each_entry(strings, find_metadata, NULL);
+    each_entry(strings, find_metadata, false, NULL);
 }
 
 int profdata_strings_open(struct profdata_strings *strings, struct profdata_file *file,
@@ -528,6 +507,7 @@ void profdata_strings_close(struct profdata_strings *strings)
     mem_free(strings->virtual_names);
     mem_free(strings->virtual_args);
     mem_free(strings->virtual_addresses);
+    profdata_args_free(strings->args);
     map_free(&strings->sparse_names);
     map_free(&strings->addresses);
     map_free(&strings->plain);

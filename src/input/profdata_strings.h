@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/strbuf.h"
 #include "input/profdata_container.h"
+#include "input/profdata_string_args.h"
 
 enum {
     PROFDATA_VIRTUAL_LAST = 100000000, /* ids of users end here */
@@ -40,6 +41,7 @@ struct profdata_strings {
     bool has_addresses;
     bool has_arguments; /* some virtual id has; known with the addresses */
     struct map plain; /* address of a label → its name; above it, whether there are arguments behind it */
+    struct profdata_args *args; /* NULL until the addresses are known */
     struct strbuf scratch;
     uint64_t budget_bytes; /* what labels may still expand to, all together */
     bool is_told_budget;
@@ -81,11 +83,6 @@ static inline void profdata_strings_prefetch(const struct profdata_strings *stri
     if (id < strings->virtual_count)
         __builtin_prefetch(&strings->virtual_names[id]);
 }
-
-/* The same of the text, in three steps of some events each, as each needs what the one before has fetched; after
- * profdata_strings_load(). */
-enum profdata_fetch { PROFDATA_FETCH_PLACE, PROFDATA_FETCH_STRING, PROFDATA_FETCH_ARGUMENT };
-void profdata_strings_fetch(struct profdata_strings *strings, uint64_t id, enum profdata_fetch step);
 
 /* Adds the whole text of an id to out. LAM_OK or LAM_E_NOMEM; what cannot be read is left out of it and counted. */
 int profdata_strings_text(struct profdata_strings *strings, uint64_t id, struct strbuf *out);

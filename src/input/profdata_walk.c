@@ -65,17 +65,10 @@ void profdata_order_free(struct profdata_order *order)
 
 /* ---- for both walks ---- */
 
-int profdata_walk_args(struct profdata_walk *walk, uint64_t id, uint64_t args_id,
-                       const struct profile_text **args, size_t *argc)
+/* The whole text put together and parted. */
+static int part_text(struct profdata_walk *walk, uint64_t id)
 {
-    const struct profile_sink *sink = walk->sink;
-    *args = NULL;
-    *argc = 0;
-    if (!args_id ||
-        (sink->ops->knows_args && sink->ops->knows_args(sink->ctx, walk->process, args_id)))
-        return LAM_OK;
     strbuf_clear(&walk->text);
-    array_clear(&walk->args);
     int rc = profdata_strings_text(walk->strings, id, &walk->text);
     const char *at = strbuf_text(&walk->text), *end = at + walk->text.length;
     const char *part = memchr(at, PROFDATA_SEPARATOR, walk->text.length);
@@ -84,6 +77,28 @@ int profdata_walk_args(struct profdata_walk *walk, uint64_t id, uint64_t args_id
         part = memchr(at, PROFDATA_SEPARATOR, (size_t)(end - at));
         struct profile_text arg = {at, (size_t)((part ? part : end) - at)};
         rc = array_push(&walk->args, arg);
+    }
+    return rc;
+}
+
+int profdata_walk_args(struct profdata_walk *walk, uint64_t id, uint64_t args_id,
+                       const struct profile_text **args, size_t *argc)
+{
+    const struct profile_sink *sink = walk->sink;
+    struct profdata_arg only;
+    *args = NULL;
+    *argc = 0;
+    walk->has_plain_args = false;
+    if (!args_id ||
+        (sink->ops->knows_args && sink->ops->knows_args(sink->ctx, walk->process, args_id)))
+        return LAM_OK;
+    array_clear(&walk->args);
+    int rc = profdata_strings_load(walk->strings);
+    if (rc >= 0 && profdata_args_find(walk->strings, id, &walk->text, &only)) {
+        walk->has_plain_args = only.is_plain;
+        rc = array_push(&walk->args, ((struct profile_text){only.bytes, only.size}));
+    } else if (rc >= 0) {
+        rc = part_text(walk, id);
     }
     *args = walk->args.items;
     *argc = walk->args.count;

@@ -37,6 +37,7 @@ struct profdata_walk {
     /* Inside: the arguments of one event. */
     struct strbuf text;
     LAM_ARRAY(struct profile_text) args;
+    bool has_plain_args;
 };
 
 /* Takes 8 bytes an event where it has to sort. LAM_OK or LAM_E_NOMEM. */

@@ -126,8 +126,10 @@ static inline char *put_time(char *at, int64_t ns)
 
 /* ---- arguments ---- */
 
-static char *put_arg(struct branch *branch, char *at, struct profile_text arg)
+static char *put_arg(struct branch *branch, char *at, struct profile_text arg, bool is_plain)
 {
+    if (is_plain)
+        return put_bytes(at, arg.bytes, arg.size);
     size_t escaped;
     if (strbuf_escape_plain(at, arg.bytes, arg.size, &escaped))
         return at + escaped;
@@ -138,7 +140,8 @@ static char *put_arg(struct branch *branch, char *at, struct profile_text arg)
 }
 
 /* Goes on behind an event's } : takes that back. NULL: out of memory. */
-static char *put_args(struct branch *branch, char *at, const struct profile_text *args, size_t argc)
+static char *put_args(struct branch *branch, char *at, const struct profile_text *args, size_t argc,
+                      bool is_plain)
 {
     at = put_literal(at - 1, ",\"args\":{");
     for (size_t i = 0; i < argc; i++) {
@@ -147,7 +150,7 @@ static char *put_args(struct branch *branch, char *at, const struct profile_text
             at = put_literal(at, "\"arg");
         at = put_digits(at, i);
         at = put_literal(at, "\":\"");
-        at = put_arg(branch, at, args[i]);
+        at = put_arg(branch, at, args[i], is_plain);
         if (!at)
             return NULL;
         *at++ = '"';
@@ -191,7 +194,7 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
     at = put_time(at, interval->end_ns - interval->start_ns);
     at = chrome_piece_copy(at, tail);
     if (has_args)
-        at = put_args(branch, at, interval->args, interval->argc);
+        at = put_args(branch, at, interval->args, interval->argc, interval->has_plain_args);
     if (at && interval->flags & PROFILE_INTERVAL_BACKWARD)
         at = put_backward(at, has_args);
     if (!at)
@@ -221,7 +224,7 @@ static int put_instant(void *ctx, const struct profile_instant *instant)
         at = put_literal(at - 1, ",\"args\":{\"value\":");
         at = put_literal(put_decimal(at, instant->value), "}}");
     } else if (has_args) {
-        at = put_args(branch, at, instant->args, instant->argc);
+        at = put_args(branch, at, instant->args, instant->argc, false);
     }
     if (!at)
         return LAM_E_NOMEM;

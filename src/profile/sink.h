@@ -250,6 +250,7 @@ struct profile_interval {
     uint32_t end_thread;             /* thread that ended it; differs from thread when DETACHED */
     const struct profile_text *args; /* without the label; only for a sink that wants arguments */
     size_t argc;
+    bool has_plain_args; /* ASCII without control characters, quotes and backslashes; false: not known */
     uint64_t args_id; /* 0, or the same for the same label's text and arguments within a process: knows_args() */
 };
 
@@ -365,7 +366,8 @@ struct profile_branch {
 
 /* For an input that can tell a process's intervals and instants side by side, in one order: for each branch by the falling ends of a
  * thread's intervals, parents before their children where both have the same times, and none that overlaps. The path, self time,
- * children, depth and recursion of these intervals are not known; others may be told to the sink itself before and after.
+ * children, depth and recursion of these intervals are not known, and integers come without their arguments; others may be told
+ * to the sink itself before and after.
  * Labels are told meanwhile, one at a time, by whichever thread found one. */
 struct profile_branch_ops {
     int (*open)(void *ctx, size_t max_bytes, struct profile_branch *branch);

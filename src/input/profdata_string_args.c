@@ -1,0 +1,300 @@
+#include "input/profdata_string_args.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/sixteen.h"
+#include "input/profdata_strings.h"
+
+enum {
+    STRING_END = 0xff,
+    STRING_REFERENCE = 0xfe,
+    DEPTH_MAX = 16,       /* references inside references */
+    PIECES_MAX = 64,      /* parts of one text */
+    TEXT_MAX = 1 << 13,   /* one that is put together */
+    STRING_MAX = 1 << 16, /* that is looked at */
+    PLACES = 512,         /* of what was fetched: many times the events that are ahead */
+    LABELS = 256,
+    SHARED = 512, /* texts that others begin with: those of one stretch of a profile */
+    SHARED_BYTES = 112,
+    COPY_BYTES = 16,   /* texts are copied in steps of so many, into room that is there */
+    FETCH_BYTES = 256, /* of an argument: the machine goes on by itself when it is longer */
+    LINE_BYTES = 64,
+};
+
+struct place {
+    uint64_t id; /* of an event's string */
+    const uint8_t *bytes;
+    uint32_t left; /* so many of them can be read; 0: nothing is here */
+    bool is_argument;
+};
+
+struct shared {
+    uint64_t address;
+    uint8_t size; /* 0: nothing is here */
+    bool is_plain;
+    char text[SHARED_BYTES];
+};
+
+struct profdata_args {
+    struct place places[PLACES];
+    struct shared shared[SHARED];
+    uint64_t labels[LABELS]; /* address + 1 of one that is all text: no argument begins in it */
+};
+
+struct assembly {
+    struct profdata_strings *strings;
+    char *at, *end; /* COPY_BYTES more may be written behind the end */
+    unsigned depth, pieces;
+    bool is_plain;
+};
+
+struct profdata_args *profdata_args_new(void)
+{
+    return mem_zalloc(1, sizeof(struct profdata_args));
+}
+
+void profdata_args_free(struct profdata_args *args)
+{
+    mem_free(args);
+}
+
+static unsigned id_bytes(const struct profdata_strings *strings)
+{
+    return strings->file->is_wide ? 8 : 4;
+}
+
+static uint64_t read_id(const struct profdata_strings *strings, const uint8_t *at)
+{
+    return strings->file->is_wide ? profdata_u64(at) : profdata_u32(at);
+}
+
+static const uint8_t *bytes_at(const struct profdata_strings *strings, uint64_t address,
+                               uint32_t *left)
+{
+    uint64_t there;
+    const uint8_t *bytes = profdata_at(strings->file, PROFDATA_STRINGS, address, &there);
+    *left = there < STRING_MAX ? (uint32_t)there : STRING_MAX;
+    return bytes;
+}
+
+static const uint8_t *bytes_of(const struct profdata_strings *strings, uint64_t id, uint32_t *left)
+{
+    uint64_t address = PROFDATA_NO_ADDRESS;
+    if (id >= PROFDATA_FIRST_ADDRESS_ID)
+        address = id - PROFDATA_FIRST_ADDRESS_ID;
+    else if (id < strings->virtual_count)
+        address = strings->virtual_addresses[id];
+    return bytes_at(strings, address, left);
+}
+
+/* ---- scanning ---- */
+
+/* What is not plain: below a space, above ASCII (ends and references among it), quotes and backslashes; and DEL, which JSON need not
+ * escape, but we do. */
+static inline sixteen odd_among(const uint8_t *at)
+{
+    sixteen some = sixteen_load(at);
+    return (sixteen)((some - 0x20 >= 0x7f - 0x20) | (some == '"') | (some == '\\'));
+}
+
+static inline bool is_odd(uint8_t byte)
+{
+    return byte < 0x20 || byte >= 0x7f || byte == '"' || byte == '\\';
+}
+
+static inline const uint8_t *skip_plain(const uint8_t *at, const uint8_t *end)
+{
+    for (; end - at >= 16; at += 16) {
+        unsigned odd = sixteen_first(odd_among(at));
+        if (odd < 16)
+            return at + odd;
+    }
+    while (at < end && !is_odd(*at))
+        at++;
+    return at;
+}
+
+/* The end or the reference that text goes up to; NULL: neither is there, or a separator comes before. */
+static inline const uint8_t *text_end(const uint8_t *at, const uint8_t *end, bool *is_plain)
+{
+    for (at = skip_plain(at, end); at < end && *at < STRING_REFERENCE; at = skip_plain(at + 1, end)) {
+        if (*at == PROFDATA_SEPARATOR)
+            return NULL;
+        *is_plain = false;
+    }
+    return at < end ? at : NULL;
+}
+
+/* ---- where arguments are ---- */
+
+static bool is_label(struct profdata_strings *strings, uint64_t id)
+{
+    if (id < PROFDATA_FIRST_ADDRESS_ID)
+        return false;
+    uint64_t address = id - PROFDATA_FIRST_ADDRESS_ID;
+    uint64_t *known = &strings->args->labels[(address ^ address >> 8) % LABELS];
+    if (*known == address + 1)
+        return true;
+    uint32_t left;
+    bool is_plain = true;
+    const uint8_t *bytes = bytes_at(strings, address, &left);
+    const uint8_t *end = left ? text_end(bytes, bytes + left, &is_plain) : NULL;
+    if (!end || *end != STRING_END)
+        return false;
+    *known = address + 1;
+    return true;
+}
+
+/* From a label, a separator and a reference, and no more, to what is referred to. */
+static bool go_to_argument(struct profdata_strings *strings, struct place *place)
+{
+    unsigned size = id_bytes(strings);
+    const uint8_t *bytes = place->bytes;
+    if (place->left < 2 * size + 4 || bytes[0] != STRING_REFERENCE ||
+        bytes[size + 1] != PROFDATA_SEPARATOR || bytes[size + 2] != STRING_REFERENCE ||
+        bytes[2 * size + 3] != STRING_END || !is_label(strings, read_id(strings, bytes + 1)))
+        return false;
+    uint64_t id = read_id(strings, bytes + size + 3);
+    if (id < PROFDATA_FIRST_ADDRESS_ID)
+        return false;
+    place->bytes = bytes_at(strings, id - PROFDATA_FIRST_ADDRESS_ID, &place->left);
+    place->is_argument = true;
+    return place->left > 0;
+}
+
+static bool find_place(struct profdata_strings *strings, uint64_t id, struct place *place)
+{
+    const struct place *known = &strings->args->places[id % PLACES];
+    *place = *known;
+    if (!known->left || known->id != id) {
+        place->is_argument = false;
+        place->bytes = bytes_of(strings, id, &place->left);
+    }
+    return place->left && (place->is_argument || go_to_argument(strings, place));
+}
+
+void profdata_args_fetch(struct profdata_strings *strings, uint64_t id, enum profdata_fetch step)
+{
+    if (id >= strings->virtual_count || !profdata_strings_has_args(strings, id) || !strings->args)
+        return; /* those with an address of their own are few, and come again and again */
+    if (step == PROFDATA_FETCH_PLACE) {
+        __builtin_prefetch(&strings->virtual_addresses[id]);
+        return;
+    }
+    struct place *place = &strings->args->places[id % PLACES];
+    if (step == PROFDATA_FETCH_STRING) {
+        *place = (struct place){.id = id};
+        place->bytes = bytes_of(strings, id, &place->left);
+        __builtin_prefetch(place->bytes);
+    } else if (place->id == id && place->left && !place->is_argument) {
+        if (!go_to_argument(strings, place))
+            place->left = 0;
+        for (uint32_t at = 0; at < FETCH_BYTES && at < place->left; at += LINE_BYTES)
+            __builtin_prefetch(place->bytes + at);
+    }
+}
+
+/* ---- putting together ---- */
+
+static bool put_string(struct assembly *assembly, uint64_t address);
+
+static bool put_text(struct assembly *assembly, const void *text, size_t size)
+{
+    if (size > (size_t)(assembly->end - assembly->at))
+        return false;
+    memcpy(assembly->at, text, size);
+    assembly->at += size;
+    return true;
+}
+
+static void keep_shared(struct shared *shared, uint64_t address, const char *text, size_t size,
+                        bool is_plain)
+{
+    if (size == 0 || size > SHARED_BYTES)
+        return;
+    shared->address = address;
+    shared->size = (uint8_t)size;
+    shared->is_plain = is_plain;
+    memcpy(shared->text, text, size);
+}
+
+static bool put_shared(struct assembly *assembly, uint64_t address)
+{
+    struct shared *shared =
+        &assembly->strings->args->shared[(address ^ address >> 9 ^ address >> 18) % SHARED];
+    if (shared->size && shared->address == address) {
+        if (SHARED_BYTES > (size_t)(assembly->end - assembly->at))
+            return false;
+        for (size_t done = 0; done < shared->size; done += COPY_BYTES)
+            memcpy(assembly->at + done, shared->text + done, COPY_BYTES);
+        assembly->at += shared->size;
+        assembly->is_plain = assembly->is_plain && shared->is_plain;
+        return true;
+    }
+    bool was_plain = assembly->is_plain;
+    size_t room = (size_t)(assembly->end - assembly->at);
+    char *from = assembly->at;
+    assembly->is_plain = true;
+    if (!put_string(assembly, address))
+        return false;
+    keep_shared(shared, address, from, room - (size_t)(assembly->end - assembly->at),
+                assembly->is_plain);
+    assembly->is_plain = assembly->is_plain && was_plain;
+    return true;
+}
+
+static bool put_parts(struct assembly *assembly, const uint8_t *at, const uint8_t *end)
+{
+    unsigned size = id_bytes(assembly->strings);
+    for (;;) {
+        const uint8_t *stop = text_end(at, end, &assembly->is_plain);
+        if (!stop || assembly->pieces++ == PIECES_MAX || !put_text(assembly, at, (size_t)(stop - at)))
+            return false;
+        if (*stop == STRING_END)
+            return true;
+        if ((size_t)(end - stop) <= size)
+            return false;
+        uint64_t id = read_id(assembly->strings, stop + 1);
+        if (id < PROFDATA_FIRST_ADDRESS_ID || !put_shared(assembly, id - PROFDATA_FIRST_ADDRESS_ID))
+            return false;
+        at = stop + 1 + size;
+    }
+}
+
+static bool put_string(struct assembly *assembly, uint64_t address)
+{
+    uint32_t left;
+    const uint8_t *bytes = bytes_at(assembly->strings, address, &left);
+    if (!left || assembly->depth++ == DEPTH_MAX || !put_parts(assembly, bytes, bytes + left))
+        return false;
+    assembly->depth--;
+    return true;
+}
+
+bool profdata_args_find(struct profdata_strings *strings, uint64_t id, struct strbuf *room,
+                        struct profdata_arg *arg)
+{
+    struct place place;
+    if (!strings->args || !find_place(strings, id, &place))
+        return false;
+    const uint8_t *end = place.bytes + place.left;
+    arg->is_plain = true;
+    const uint8_t *stop = text_end(place.bytes, end, &arg->is_plain);
+    if (!stop)
+        return false;
+    if (*stop == STRING_END) {
+        arg->bytes = (const char *)place.bytes;
+        arg->size = (size_t)(stop - place.bytes);
+        return true;
+    }
+    strbuf_clear(room);
+    char *to = strbuf_room(room, TEXT_MAX + COPY_BYTES);
+    struct assembly assembly = {.strings = strings, .at = to, .end = to + TEXT_MAX, .is_plain = true};
+    if (!to || !put_parts(&assembly, place.bytes, end))
+        return false;
+    arg->bytes = to;
+    arg->size = (size_t)(assembly.at - to);
+    arg->is_plain = assembly.is_plain;
+    return true;
+}
