@@ -53,6 +53,12 @@ static void numbers(void **state)
         snprintf(wanted, sizeof wanted, "%llu", (unsigned long long)value);
         *put_decimal(text, value) = '\0';
         assert_string_equal(text, wanted);
+        uint64_t ns = value >> 1 >> i % 60; /* of all lengths; never without a fraction */
+        ns += ns % 10 ? 0 : 1;
+        snprintf(wanted, sizeof wanted, "%llu.%03u", (unsigned long long)ns / 1000,
+                 (unsigned)(ns % 1000));
+        *put_microseconds(text, (int64_t)ns) = '\0';
+        assert_string_equal(text, wanted);
     }
 }
 

@@ -1,5 +1,24 @@
 #include "output/time_text.h"
 
+#define LEADING_ZEROS(n)  ((n) < 10 ? 2 : (n) < 100 ? 1 : 0)
+#define FRACTION_BYTES(n) ((n) == 0 ? 0 : (n) % 10 ? 4 : (n) % 100 ? 3 : 2)
+#define DIGITS(n)                                               \
+    {                                                           \
+        {'0' + (n) / 100, '0' + (n) / 10 % 10, '0' + (n) % 10}, \
+            LEADING_ZEROS(n) | FRACTION_BYTES(n) << 4           \
+    }
+#define TEN(n)                                                                            \
+    DIGITS(n), DIGITS(n + 1), DIGITS(n + 2), DIGITS(n + 3), DIGITS(n + 4), DIGITS(n + 5), \
+        DIGITS(n + 6), DIGITS(n + 7), DIGITS(n + 8), DIGITS(n + 9)
+#define HUNDRED(n)                                                                        \
+    TEN(n), TEN(n + 10), TEN(n + 20), TEN(n + 30), TEN(n + 40), TEN(n + 50), TEN(n + 60), \
+        TEN(n + 70), TEN(n + 80), TEN(n + 90)
+
+_Static_assert(sizeof(struct time_digits) == 4, "written four bytes at a time");
+const struct time_digits time_digits[1000] = {
+    HUNDRED(0),   HUNDRED(100), HUNDRED(200), HUNDRED(300), HUNDRED(400),
+    HUNDRED(500), HUNDRED(600), HUNDRED(700), HUNDRED(800), HUNDRED(900)};
+
 char *put_decimal(char *at, uint64_t value)
 {
     return put_digits(at, value);

@@ -70,19 +70,49 @@ static inline __attribute__((always_inline)) char *put_digits(char *at, uint64_t
     return at + 8;
 }
 
-/* value / 1000 with up to three decimals, as put_microseconds(). */
+/* A number below 1000: three digits, how many leading zeros those have (the last digit is none), and above that what "." and
+ * they take without trailing zeros: nothing for 0. */
+struct time_digits {
+    char digits[3];
+    unsigned char sizes;
+};
+extern const struct time_digits time_digits[1000];
+
+/* Each of them always writes four bytes. */
+static inline char *put_three(char *at, uint32_t below_1000)
+{
+    memcpy(at, &time_digits[below_1000], 4);
+    return at + 3;
+}
+
+static inline char *put_leading(char *at, uint32_t below_1000)
+{
+    unsigned zeros = time_digits[below_1000].sizes & 15u;
+    memcpy(at, (const char *)time_digits + 4 * (size_t)below_1000 + zeros, 4);
+    return at + 3 - zeros;
+}
+
+static inline char *put_fraction(char *at, uint32_t below_1000)
+{
+    at[0] = '.';
+    memcpy(at + 1, &time_digits[below_1000], 4);
+    return at + (time_digits[below_1000].sizes >> 4);
+}
+
+/* value / 1000 with up to three decimals, as put_microseconds(). Most lengths have one group of digits; a time of a
+ * profile has as many as the one before it. */
 static inline __attribute__((always_inline)) char *put_thousandth(char *at, uint64_t value)
 {
-    at = put_digits(at, value / 1000);
-    uint32_t rest = (uint32_t)(value % 1000), tenths = rest / 10;
-    uint32_t digits = tenths / 10 | tenths % 10 << 8 | rest % 10 << 16;
-    uint32_t size = digits ? 2 + (31 - (uint32_t)__builtin_clz(digits)) / 8
-                           : 0; /* up to the last that is no zero */
-    at[0] = '.';
-    at[1] = (char)('0' + (digits & 15));
-    at[2] = (char)('0' + (digits >> 8 & 15));
-    at[3] = (char)('0' + (digits >> 16));
-    return at + size;
+    const uint64_t limit = UINT64_C(1000000000);
+    uint64_t whole = value / 1000;
+    uint32_t rest = (uint32_t)(value - whole * 1000), low = (uint32_t)whole;
+    if (__builtin_expect(whole >= limit, 0))
+        return put_fraction(put_digits(at, whole), rest);
+    if (low < 1000)
+        return put_fraction(put_leading(at, low), rest);
+    uint32_t high = low / 1000, highest = high / 1000;
+    at = highest ? put_three(put_leading(at, highest), high - highest * 1000) : put_leading(at, high);
+    return put_fraction(put_three(at, low - high * 1000), rest);
 }
 
 /* "nanoseconds", "instructions", …; what the input counts is "events" when it has another name. */
