@@ -65,8 +65,8 @@ def build(*options, out="r.lamella", env=None, command=("cargo", "build", "--off
     return done.stderr.decode()
 
 
-def report(path="r.lamella", *options):
-    done = subprocess.run([LAMELLA, "report", "--format", "json", *options, path], capture_output=True, timeout=120)
+def report(path="r.lamella", *more):
+    done = subprocess.run([LAMELLA, "report", "--format", "json", path, *more], capture_output=True, timeout=120)
     equal(done.returncode, 0, done.stderr.decode())
     return json.loads(done.stdout)
 
@@ -146,6 +146,49 @@ def test_removed_damaged_and_foreign_ones_are_told():
     check(found["activities"], "the others are read")
     removed = subprocess.run([LAMELLA, "clean", "--remove", "broken.lamella"], capture_output=True, timeout=60)
     check(removed.returncode == 0 and not os.path.exists("broken.lamella"), f"profiles are part of a recording: {removed.stderr}")
+
+
+def without_profiles(path):
+    """The recording as it would be had the profiles been written elsewhere."""
+    shutil.copytree("r.lamella", path, ignore=shutil.ignore_patterns("self-profile"))
+    kept = session(path)
+    del kept["self_profile"]
+    with open(os.path.join(path, "session.json"), "w", encoding="utf-8") as file:
+        json.dump(kept, file)
+
+
+def run(*command):
+    done = subprocess.run([LAMELLA, *command], capture_output=True, timeout=120)
+    equal(done.returncode, 0, done.stderr.decode())
+    return done.stdout.decode()
+
+
+def test_profiles_that_lie_elsewhere():
+    project()
+    without_profiles("bare.lamella")
+    shutil.copytree("r.lamella/self-profile", "elsewhere")
+    equal(report("bare.lamella")["activities"], [], "nothing is in it")
+    inside, outside = report("r.lamella"), report("bare.lamella", "elsewhere")
+    for table in ("activities", "units", "phases", "coverage"):
+        equal(outside[table], inside[table], f"{table}, with the profiles beside it")
+    twice = report("r.lamella", "elsewhere")
+    equal(twice["coverage"], inside["coverage"], "what is known is not counted twice")
+    check("3 of the recording's files" in finding(twice, "duplicate_streams"), "and told")
+    stacks = run("export", "--to", "folded", "--of", "samples", "-o", "-", "r.lamella")
+    both = run("export", "--to", "folded", "--of", "samples", "-o", "-", "r.lamella", "bare.lamella")
+    samples = [sum(int(line.rsplit(" ", 1)[1]) for line in text.splitlines()) for text in (stacks, both)]
+    equal(samples[1], 2 * samples[0], "samples of two recordings")
+    names = [{line.rsplit(" ", 1)[0] for line in text.splitlines()} for text in (stacks, both)]
+    equal(names[1], names[0], "with the names of both")
+    equal(run("view", "--show", "samples", "r.lamella", "bare.lamella").count(" sample "),
+          2 * run("view", "--show", "samples", "bare.lamella").count(" sample "), "samples that are seen")
+    several = json.loads(run("report", "--format", "json", "r.lamella", "bare.lamella", "elsewhere"))
+    equal((several["format"], len(several["reports"])), ("lamella-reports", 2), "two builds")
+    equal([len(each["units"]) for each in several["reports"]], [len(inside["units"])] * 2, "each with its units")
+    text = run("report", "r.lamella", "bare.lamella")
+    check("1 of 2: r.lamella\n" in text and "\n2 of 2: bare.lamella\n" in text, text[:400])
+    refused = subprocess.run([LAMELLA, "page", "-o", "p.html", "r.lamella", "bare.lamella"], capture_output=True, timeout=60)
+    check(refused.returncode == 1 and b"--compare" in refused.stderr and not os.path.exists("p.html"), refused.stderr)
 
 
 def test_a_wrapper_and_events():

@@ -10,9 +10,7 @@ static int add_module(void *ctx, const struct profile_module *module)
     if (module->module >= names->modules.count &&
         array_resize(&names->modules, (size_t)module->module + 1) < 0)
         return LAM_E_NOMEM;
-    names->modules.items[module->module] =
-        symbols_module(names->symbols, module->build_id, module->build_id_bytes, module->path.bytes,
-                       module->path.size);
+    names->modules.items[module->module] = symbols_module_of(names->symbols, module);
     return LAM_OK;
 }
 

@@ -12,7 +12,8 @@
 #include "cli/command.h"
 #include "cli/launcher_talk.h"
 #include "cli/recording_ready.h"
-#include "input/input_kind.h"
+#include "cli/recording_symbols.h"
+#include "input/input_groups.h"
 #include "output/collapse_threads.h"
 #include "output/exporter.h"
 #include "output/merge_small.h"
@@ -37,6 +38,7 @@ struct export_settings {
     size_t count;
     /* of this run */
     struct export_options options;
+    struct input_groups groups;
     struct symbols *symbols;
     struct classifier *cls;
     struct collapse_threads threads;
@@ -52,56 +54,46 @@ static void say_note(void *ctx, const char *text)
 
 /* ---- inputs ---- */
 
-/* Names of frames lie beside a recording; without them it is still worth exporting. */
-static void open_symbols(const char *path, struct symbols **symbols)
+/* Which builds they are, and the names of their frames. */
+static int open_inputs(const char *const *paths, size_t count, struct input_groups *groups,
+                       struct symbols **symbols, struct lam_error *err)
 {
-    struct lam_error cause = LAM_ERROR_INIT;
-    char *dir = path_is_dir(path) ? mem_strdup(path) : path_dir(path);
-    int rc = dir ? symbols_open(symbols, dir, &cause) : LAM_E_NOMEM;
-    if (rc < 0 && rc != LAM_E_NOTFOUND)
-        launcher_say("frames have no names: %s", cause.msg);
-    mem_free(dir);
-}
-
-static bool is_recording(const char *path)
-{
-    enum input_kind kind;
-    return input_kind_of(path, &kind, NULL) == LAM_OK &&
-           (kind == INPUT_RECORDING || kind == INPUT_STREAM);
+    for (size_t i = 0; i < count; i++)
+        recording_make_ready(paths[i]);
+    int rc = input_groups_find(groups, paths, count, err);
+    return rc == LAM_OK ? recording_symbols_open(groups, symbols, err) : rc;
 }
 
 static int read_other(struct export_settings *set, struct lam_error *err)
 {
-    if (is_recording(set->against)) {
-        recording_make_ready(set->against);
-        open_symbols(set->against, &set->other_symbols);
-    }
+    struct input_groups groups = {0};
+    int rc = open_inputs(&set->against, 1, &groups, &set->other_symbols, err);
     struct export_options options = set->options;
     options.symbols = set->other_symbols;
-    int rc = stack_totals_open(&set->other, &options, err);
-    if (rc < 0)
-        return rc;
-    struct profile_sink sink = stack_totals_sink(set->other);
-    rc = input_read(&set->against, 1, &sink, err);
-    set->options.against = set->other;
+    if (rc == LAM_OK)
+        rc = stack_totals_open(&set->other, &options, err);
+    if (rc == LAM_OK) {
+        struct profile_sink sink = stack_totals_sink(set->other);
+        rc = input_groups_read(&groups, &sink, err);
+        set->options.against = set->other;
+    }
+    input_groups_free(&groups);
     return rc;
 }
 
 static int prepare(struct export_settings *set, struct lam_error *err)
 {
-    int rc = LAM_OK;
-    if (set->count == 1 && is_recording(set->inputs[0])) {
-        recording_make_ready(set->inputs[0]);
-        open_symbols(set->inputs[0], &set->symbols);
-        set->options.symbols = set->symbols;
-        rc = strcmp(set->to->name, "firefox") == 0 ? classifier_open(&set->cls, NULL, err) : LAM_OK;
-        set->options.cls = set->cls;
-    }
+    int rc = open_inputs(set->inputs, set->count, &set->groups, &set->symbols, err);
+    set->options.symbols = set->symbols;
+    bool has_recording = set->groups.items.count && set->groups.items.items[0].recording;
+    if (rc == LAM_OK && has_recording && strcmp(set->to->name, "firefox") == 0)
+        rc = classifier_open(&set->cls, NULL, err);
+    set->options.cls = set->cls;
     if (rc == LAM_OK && set->against)
         rc = read_other(set, err);
     if (rc == LAM_OK && set->collapses) {
         struct profile_sink sink = collapse_threads_sink(&set->threads);
-        rc = input_read(set->inputs, set->count, &sink, err);
+        rc = input_groups_read(&set->groups, &sink, err);
         if (rc == LAM_OK && collapse_threads_finish(&set->threads) < 0)
             rc = lam_error_set(err, LAM_E_NOMEM, "export: out of memory");
         set->options.thread_rows = set->threads.rows.items;
@@ -139,7 +131,7 @@ static int read_into(struct export_settings *set, struct export_pass *pass, void
             sink = merge_small_sink(merge);
     }
     if (rc == LAM_OK)
-        rc = input_read(set->inputs, set->count, &sink, err);
+        rc = input_groups_read(&set->groups, &sink, err);
     if (merge) {
         pass->merged = merge_small_counts(merge);
         pass->progress = merge_small_progress(merge);
@@ -291,6 +283,7 @@ static int write_output(struct export_settings *set, struct lam_error *err)
 
 static void forget(struct export_settings *set)
 {
+    input_groups_free(&set->groups);
     stack_totals_close(&set->other);
     symbols_close(&set->other_symbols);
     symbols_close(&set->symbols);

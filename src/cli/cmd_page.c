@@ -59,11 +59,8 @@ static int choose_inputs(struct page_settings *set, const struct option_operands
         set->plan.sides = &set->sides;
         return run_sides_choose(&set->sides, operands, &set->against, argc, argv, err);
     }
-    if (operands->count != 1)
-        return lam_error_set(err, LAM_E_USAGE,
-                             "page takes one input (a recording, a self-profile, or a directory of "
-                             "self-profiles), or two with --compare");
-    set->plan.input = operands->items[0];
+    set->plan.inputs = operands->items;
+    set->plan.input_count = operands->count;
     return LAM_OK;
 }
 
@@ -93,7 +90,9 @@ int cmd_page(int argc, char **argv)
         .command = "lamella page",
         .operands = "INPUT [[--against] INPUT...]",
         .about =
-            "Writes a recording, or a self-profile, as one HTML file to look at in a browser: the "
+            "Writes a recording, or self-profiles (several inputs of one build as one), as one "
+            "HTML file "
+            "to look at in a browser: the "
             "build, every thread of every unit over time, phases, units, stacks. It works from a "
             "disk and fetches nothing.",
         .example = "lamella page -o build.html build.lamella\n"

@@ -69,6 +69,13 @@ static int parse_top(void *target, const char *text, struct lam_error *err)
     return LAM_OK;
 }
 
+static int print(const struct strbuf *text, struct lam_error *err)
+{
+    if (fwrite(strbuf_text(text), 1, text->length, stdout) != text->length || fflush(stdout) != 0)
+        return lam_error_set(err, LAM_E_IO, "standard output cannot be written");
+    return LAM_OK;
+}
+
 static int write_text(const struct report *report, const struct report_settings *set,
                       struct lam_error *err)
 {
@@ -76,10 +83,8 @@ static int write_text(const struct report *report, const struct report_settings 
     struct term term = term_of(stdout);
     int rc = set->format == FORMAT_TEXT ? write_report_text(report, &set->view, &term, &text, err)
                                         : write_report_markdown(report, &set->view, &text, err);
-    if (rc == LAM_OK && fwrite(strbuf_text(&text), 1, text.length, stdout) != text.length)
-        rc = lam_error_set(err, LAM_E_IO, "standard output cannot be written");
-    if (fflush(stdout) != 0 && rc == LAM_OK)
-        rc = lam_error_set(err, LAM_E_IO, "standard output cannot be written");
+    if (rc == LAM_OK)
+        rc = print(&text, err);
     strbuf_free(&text);
     return rc;
 }
@@ -98,7 +103,8 @@ static int write_report(const struct report *report, const struct report_setting
     return rc;
 }
 
-static int read_and_write(struct report_settings *set, struct classifier *cls, struct lam_error *err)
+static int read_and_write(struct report_settings *set, const struct input_paths *inputs,
+                          bool may_change, struct classifier *cls, struct lam_error *err)
 {
     struct report_reading reading = {0};
     struct report_reading_options options = {
@@ -109,13 +115,13 @@ static int read_and_write(struct report_settings *set, struct classifier *cls, s
         .want_spans = set->view.by_span || set->view.by_critical || set->format == FORMAT_JSON,
         .unit = set->view.unit,
     };
-    int rc = report_reading_open(&reading, set->inputs, set->input_count, &options, err);
+    int rc = report_reading_open(&reading, inputs->items, inputs->count, &options, err);
     set->view.labels = reading.labels;
     struct replay_answers answers = {0};
-    bool is_asked = set->view.by_critical || set->changes.count > 0 || set->format == FORMAT_JSON;
+    size_t changes = may_change ? set->changes.count : 0;
+    bool is_asked = set->view.by_critical || changes > 0 || set->format == FORMAT_JSON;
     if (rc == LAM_OK && is_asked) {
-        rc = replay_answers_make(&answers, reading.report, set->changes.items, set->changes.count,
-                                 err);
+        rc = replay_answers_make(&answers, reading.report, set->changes.items, changes, err);
         set->view.replay = &answers;
     }
     if (rc == LAM_OK)
@@ -125,6 +131,68 @@ static int read_and_write(struct report_settings *set, struct classifier *cls, s
     report_reading_close(&reading);
     return rc;
 }
+
+/* ---- several builds ---- */
+
+/* "2 of 3: a.lamella with 4 self-profiles", "3 of 3: a.mm_profdata and 7 others" */
+static void name_group(const struct input_groups *groups, size_t index, struct strbuf *out)
+{
+    const struct input_group *group = &groups->items.items[index];
+    const char *name = group->paths.items[0];
+    size_t profiles = group->profiles.count, events = group->events.count;
+    strbuf_addf(out, "%zu of %zu: ", index + 1, groups->items.count);
+    strbuf_add_printable(out, name, strlen(name));
+    if (!group->recording && group->paths.count > 1)
+        strbuf_addf(out, " and %zu more", group->paths.count - 1);
+    if (group->recording && profiles)
+        strbuf_addf(out, " with %zu self-profile%s of its processes", profiles,
+                    unit_plural(profiles));
+    if (group->recording && events)
+        strbuf_addf(out, "%s %zu recording%s of their events", profiles ? " and" : " with", events,
+                    unit_plural(events));
+}
+
+/* What stands before the report of a group, and behind the last one. */
+static int write_between(const struct report_settings *set, const struct input_groups *groups,
+                         size_t index, struct lam_error *err)
+{
+    struct strbuf text = {0};
+    bool is_first = index == 0, is_over = index == groups->items.count;
+    if (set->format == FORMAT_JSON) {
+        strbuf_add(&text, is_over ? "]}\n"
+                          : is_first
+                              ? "{\"format\":\"lamella-reports\",\"version\":1,\"reports\":[\n"
+                              : ",\n");
+    } else if (!is_over) {
+        strbuf_addf(&text, "%s%s", is_first ? "" : "\n", set->format == FORMAT_MARKDOWN ? "# " : "");
+        name_group(groups, index, &text);
+        strbuf_add(&text, set->format == FORMAT_MARKDOWN ? "\n\n" : "\n");
+    }
+    int rc = strbuf_ok(&text) ? print(&text, err)
+                              : lam_error_set(err, LAM_E_NOMEM, "report: out of memory");
+    strbuf_free(&text);
+    return rc;
+}
+
+/* Builds have an account, phases and a critical path each: they are answered one after the other. */
+static int report_groups(struct report_settings *set, struct classifier *cls, struct lam_error *err)
+{
+    struct input_groups groups = {0};
+    int rc = report_groups_find(&groups, set->inputs, set->input_count, err);
+    bool is_many = groups.items.count > 1;
+    for (size_t i = 0; rc == LAM_OK && i < groups.items.count; i++) {
+        const struct input_group *group = &groups.items.items[i];
+        rc = is_many ? write_between(set, &groups, i, err) : LAM_OK;
+        if (rc == LAM_OK)
+            rc = read_and_write(set, &group->paths, group->recording || !is_many, cls, err);
+    }
+    if (rc == LAM_OK && is_many)
+        rc = write_between(set, &groups, groups.items.count, err);
+    input_groups_free(&groups);
+    return rc;
+}
+
+/* ---- memory ---- */
 
 /* Of a file, or of the files in a directory. */
 static uint64_t bytes_of(const char *path)
@@ -185,7 +253,7 @@ static int run_report(struct report_settings *set, struct lam_error *err)
     if (rc < 0)
         return rc;
     say_what_keys_need(set);
-    rc = read_and_write(set, cls, err);
+    rc = report_groups(set, cls, err);
     classifier_close(&cls);
     return rc;
 }
@@ -241,18 +309,21 @@ int cmd_report(int argc, char **argv)
     const struct option_spec spec = {
         .command = "lamella report",
         .operands = "INPUT...",
-        .about = "Says where the time of a recording went: how much of it was seen, which phases "
-                 "and units took it, what "
-                 "could not be sampled, and what stands out. Shares are of CPU time. Of an "
-                 "instrumented program, or of self-profiles (.mm_profdata files, or directories "
-                 "of them, several as one), says which labels took it. By argument and by path "
-                 "every different one takes memory.",
+        .about =
+            "Says where the time of a recording went: how much of it was seen, which phases "
+            "and units took it, what "
+            "could not be sampled, and what stands out. Shares are of CPU time. Of an "
+            "instrumented program, or of self-profiles (.mm_profdata files, or directories "
+            "of them, several as one), says which labels took it. By argument and by path "
+            "every different one takes memory. Self-profiles of a recording's processes are read "
+            "with it; inputs of different builds are answered one after the other.",
         .example = "lamella report build.lamella\n"
                    "lamella report --unit serde build.lamella\n"
                    "lamella report --by critical --what-if link=2x,cores=8 build.lamella\n"
                    "lamella report --format json build.lamella > report.json\n"
                    "lamella report --by argument --top 30 regex-123.mm_profdata\n"
-                   "lamella report target/profiles/",
+                   "lamella report target/profiles/\n"
+                   "lamella report build.lamella target/profiles/",
         .rows = rows,
         .min_operands = 1,
         .max_operands = SIZE_MAX,

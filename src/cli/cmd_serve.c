@@ -87,7 +87,8 @@ static int make_page(struct serving *serving, const struct serve_answer *answer,
     struct byteout *bytes = mem_alloc(sizeof *bytes);
     int rc = bytes ? LAM_OK : LAM_E_NOMEM;
     if (answer->what == SERVE_PAGE) {
-        plan.input = serving->inputs[answer->first];
+        plan.inputs = &serving->inputs[answer->first];
+        plan.input_count = 1;
     } else {
         plan.sides = &sides;
         if (array_push(&sides.inputs[COMPARE_BEFORE], serving->inputs[answer->first]) < 0 ||

@@ -12,7 +12,8 @@
 #include "cli/command.h"
 #include "cli/launcher_talk.h"
 #include "cli/recording_ready.h"
-#include "input/input_kind.h"
+#include "cli/recording_symbols.h"
+#include "input/input_groups.h"
 #include "output/write_view.h"
 
 enum { DEPTH_DEFAULT = 8 };
@@ -93,21 +94,21 @@ static int view_inputs(const struct option_operands *inputs, const struct view_o
                        bool *found, struct byteout *out, struct lam_error *err)
 {
     struct symbols *symbols = NULL;
-    struct lam_error cause = LAM_ERROR_INIT;
-    /* Several are of events alone, which need no names of frames. */
-    bool may_have_frames = inputs->count == 1 && path_is_dir(inputs->items[0]);
-    int rc = may_have_frames ? symbols_open(&symbols, inputs->items[0], &cause) : LAM_E_NOTFOUND;
-    if (rc < 0 && rc != LAM_E_NOTFOUND)
-        launcher_say("frames have no names: %s", cause.msg);
+    struct input_groups groups = {0};
     struct view *view = NULL;
-    rc = write_view_open(&view, options, out, symbols, err);
+    int rc = input_groups_find(&groups, inputs->items, inputs->count, err);
+    if (rc >= 0)
+        rc = recording_symbols_open(&groups, &symbols, err);
+    if (rc >= 0)
+        rc = write_view_open(&view, options, out, symbols, err);
     if (rc >= 0) {
         struct profile_sink sink = write_view_sink(view);
-        rc = input_read(inputs->items, inputs->count, &sink, err);
+        rc = input_groups_read(&groups, &sink, err);
         *found = write_view_found(view) > 0;
     }
     write_view_close(&view);
     symbols_close(&symbols);
+    input_groups_free(&groups);
     return rc;
 }
 

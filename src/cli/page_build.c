@@ -27,8 +27,9 @@ static int put_reading(const struct page_plan *plan, struct report_reading *read
     return rc;
 }
 
-static int put_recording(const struct page_plan *plan, struct classifier *cls, const char *input,
-                         unsigned set, struct byteout *out, struct lam_error *err)
+static int put_recording(const struct page_plan *plan, struct classifier *cls,
+                         const char *const *inputs, size_t count, unsigned set, struct byteout *out,
+                         struct lam_error *err)
 {
     struct report_reading reading = {0};
     struct stack_slices slices;
@@ -38,8 +39,8 @@ static int put_recording(const struct page_plan *plan, struct classifier *cls, c
     struct report_reading_options options = {
         .cls = cls, .also = &events_sink, .by_unit = true, .want_spans = true, .slices = &slices};
     struct page_options page = {
-        .name = path_name(input), .set = set, .slices = &slices, .events = &events};
-    int rc = report_reading_open(&reading, &input, 1, &options, err);
+        .name = path_name(inputs[0]), .set = set, .slices = &slices, .events = &events};
+    int rc = report_reading_open(&reading, inputs, count, &options, err);
     if (rc == LAM_OK)
         rc = put_reading(plan, &reading, &page, out, err);
     stack_slices_free(&slices);
@@ -125,7 +126,7 @@ static int put_sides(const struct page_plan *plan, struct classifier *cls, struc
         const char *input = plan->sides->inputs[side].items[0];
         rc = typical_run(&matrix, side, &input);
         if (rc == LAM_OK)
-            rc = put_recording(plan, cls, input, side, out, err);
+            rc = put_recording(plan, cls, &input, 1, side, out, err);
     }
     if (rc == LAM_OK)
         rc = put_differences(plan, &matrix, out, err);
@@ -142,8 +143,8 @@ int page_build(const struct page_plan *plan, struct byteout *out, struct lam_err
     if (rc == LAM_OK)
         rc = classifier_open(&cls, &options, err);
     if (rc == LAM_OK)
-        rc = plan->input ? put_recording(plan, cls, plan->input, 0, out, err)
-                         : put_sides(plan, cls, out, err);
+        rc = plan->inputs ? put_recording(plan, cls, plan->inputs, plan->input_count, 0, out, err)
+                          : put_sides(plan, cls, out, err);
     classifier_close(&cls);
     if (rc == LAM_OK)
         write_page_end(out);

@@ -8,7 +8,8 @@
 #include "output/write_page.h"
 
 struct page_plan {
-    const char *input;             /* NULL: sides are compared */
+    const char *const *inputs; /* of one build; NULL: sides are compared */
+    size_t input_count;
     const struct run_sides *sides; /* a typical run of each is shown, all of them are compared */
     bool redacts;
     size_t max_stack_bytes; /* of the file; 0: no limit; PAGE_STACKS_BY_SIZE */

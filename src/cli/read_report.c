@@ -6,7 +6,7 @@
 #include "cli/launcher_talk.h"
 #include "cli/read_cargo.h"
 #include "cli/recording_ready.h"
-#include "input/input_kind.h"
+#include "input/input_groups.h"
 #include "output/report_rows.h"
 
 /* The sidecar of the recording, or of the one that a stream file lies in; none is no failure: units, processes and waits are
@@ -40,7 +40,7 @@ static bool is_wanted_process(void *ctx, const struct profile_process *process)
            report_title_matches(array_last(&wanted->report->processes).title, wanted->unit);
 }
 
-static int push(struct report_reading *reading, const char *const *inputs, size_t count,
+static int push(struct report_reading *reading, const struct input_group *group,
                 const struct profile_sink *also, struct stack_slices *slices, struct lam_error *err)
 {
     struct sink_tee both, all, with_stacks;
@@ -55,20 +55,14 @@ static int push(struct report_reading *reading, const char *const *inputs, size_
         stacks = stack_slices_sink(slices);
         sink = sink_tee(&with_stacks, &outer, &stacks);
     }
-    return input_read(inputs, count, &sink, err);
+    return input_group_read(group, &sink, err);
 }
 
-int report_reading_open(struct report_reading *reading, const char *const *inputs, size_t count,
-                        const struct report_reading_options *options, struct lam_error *err)
+static int open_group(struct report_reading *reading, const struct input_group *group,
+                      const struct report_reading_options *options, struct lam_error *err)
 {
-    enum input_kind kind;
-    for (size_t i = 0; i < count; i++)
-        recording_make_ready(inputs[i]);
-    int rc = input_kind_of(inputs[0], &kind, err);
-    bool is_recording = rc == LAM_OK && (kind == INPUT_RECORDING || kind == INPUT_STREAM);
-    is_recording = is_recording && count == 1; /* of several, none has samples */
-    if (is_recording)
-        rc = open_symbols(inputs[0], &reading->symbols, err);
+    bool is_recording = group->recording != NULL;
+    int rc = is_recording ? open_symbols(group->recording, &reading->symbols, err) : LAM_OK;
     reading->names.symbols = reading->symbols;
     struct report_options report_options = {.cls = options->cls,
                                             .names = symbol_names_frames(&reading->names),
@@ -89,14 +83,39 @@ int report_reading_open(struct report_reading *reading, const char *const *input
     if (rc == LAM_OK)
         rc = labels_open(&reading->labels, &label_options, err);
     if (rc == LAM_OK)
-        rc = push(reading, inputs, count, options->also, options->slices, err);
+        rc = push(reading, group, options->also, options->slices, err);
     if (rc == LAM_OK && options->slices)
         stack_slices_finish(options->slices);
     if (rc == LAM_OK)
         rc = labels_finish(reading->labels, err);
     if (rc == LAM_OK && is_recording)
-        rc = read_cargo(reading->report, inputs[0], err);
+        rc = read_cargo(reading->report, group->recording, err);
     return rc == LAM_OK ? report_finish(reading->report, err) : rc;
+}
+
+int report_groups_find(struct input_groups *groups, const char *const *inputs, size_t count,
+                       struct lam_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        recording_make_ready(inputs[i]);
+    return input_groups_find(groups, inputs, count, err);
+}
+
+int report_reading_open(struct report_reading *reading, const char *const *inputs, size_t count,
+                        const struct report_reading_options *options, struct lam_error *err)
+{
+    struct input_groups groups = {0};
+    int rc = report_groups_find(&groups, inputs, count, err);
+    if (rc == LAM_OK && groups.items.count > 1)
+        rc = lam_error_set(
+            err, LAM_E_UNSUPPORTED,
+            "%s and %s are not of one build: give one of them, or both with --compare "
+            "(report, view and export take several)",
+            groups.items.items[0].paths.items[0], groups.items.items[1].paths.items[0]);
+    if (rc == LAM_OK)
+        rc = open_group(reading, &groups.items.items[0], options, err);
+    input_groups_free(&groups);
+    return rc;
 }
 
 void report_reading_close(struct report_reading *reading)

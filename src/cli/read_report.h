@@ -6,6 +6,7 @@
 #include "analysis/report.h"
 #include "analysis/stack_slices.h"
 #include "analysis/symbol_names.h"
+#include "input/input_groups.h"
 
 /* All-zero is closed. */
 struct report_reading {
@@ -24,8 +25,12 @@ struct report_reading_options {
     const char *unit;            /* only events of processes that are called so; NULL */
 };
 
-/* One push of all inputs. recording_make_ready() is done for them. Says warnings on stderr. Codes: those of input_read() and
- * the analyses. report_reading_close() also after a failure. */
+/* input_groups_find(), with recording_make_ready() done for all inputs. */
+int report_groups_find(struct input_groups *groups, const char *const *inputs, size_t count,
+                       struct lam_error *err);
+
+/* One push of all inputs, which are one group (input/input_groups.h); else UNSUPPORTED. recording_make_ready() is done for them. Says
+ * warnings on stderr. Codes: those of input_read() and the analyses. report_reading_close() also after a failure. */
 int report_reading_open(struct report_reading *reading, const char *const *inputs, size_t count,
                         const struct report_reading_options *options, struct lam_error *err);
 void report_reading_close(struct report_reading *reading);

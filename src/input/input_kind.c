@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
-#include "input/joined_inputs.h"
 #include "input/read_profdata.h"
 #include "input/read_recording.h"
 #include "reader/stream_file.h"
@@ -145,79 +144,4 @@ int input_kind_of(const char *path, enum input_kind *kind, struct lam_error *err
     else
         return tell_unknown(path, &head, err);
     return LAM_OK;
-}
-
-static bool is_profile(enum input_kind kind)
-{
-    return kind == INPUT_PROFDATA || kind == INPUT_PROFDATA_DIR;
-}
-
-static int check_kind(const char *path, size_t count, enum input_kind *kind, struct lam_error *err)
-{
-    int rc = input_kind_of(path, kind, err);
-    if (rc == LAM_E_TRUNCATED && has_profile_name(path) && count > 1) {
-        *kind = INPUT_PROFDATA; /* one of many: it is counted as unreadable, with its name */
-        return LAM_OK;
-    }
-    if (rc >= 0 && *kind == INPUT_REPORT_JSON)
-        return lam_error_set(err, LAM_E_UNSUPPORTED,
-                             "%s: %s holds no events; give the recording it was made from", path,
-                             input_kind_text(*kind));
-    return rc;
-}
-
-static int read_one_recording(const char *const *paths, size_t count,
-                              const struct profile_sink *sink, struct lam_error *err)
-{
-    (void)count;
-    return read_recording(paths[0], sink, err);
-}
-
-/* Self-profiles are one part, in the place of the first; each recording is another. */
-static int read_joined(const char *const *paths, size_t count, const bool *are_profiles,
-                       const struct profile_sink *sink, struct lam_error *err)
-{
-    struct joined_part *parts = mem_zalloc(count, sizeof *parts);
-    const char **profiles = mem_zalloc(count, sizeof *profiles);
-    size_t part_count = 0, profile_count = 0;
-    struct joined_part *together = NULL;
-    for (size_t i = 0; parts && profiles && i < count; i++) {
-        struct joined_part *part = together && are_profiles[i] ? together : &parts[part_count++];
-        if (are_profiles[i]) {
-            profiles[profile_count++] = paths[i];
-            *part = (struct joined_part){read_profdata, profiles, profile_count};
-            together = part;
-        } else {
-            *part = (struct joined_part){read_one_recording, paths + i, 1};
-        }
-    }
-    int rc = part_count ? joined_inputs_read(parts, part_count, sink, err)
-                        : lam_error_set(err, LAM_E_NOMEM, "inputs: out of memory");
-    mem_free(parts);
-    mem_free(profiles);
-    return rc;
-}
-
-int input_read(const char *const *paths, size_t count, const struct profile_sink *sink,
-               struct lam_error *err)
-{
-    if (count == 0)
-        return lam_error_set(err, LAM_E_INVAL, "no input to read");
-    bool *are_profiles = mem_zalloc(count, sizeof *are_profiles);
-    if (!are_profiles)
-        return lam_error_set(err, LAM_E_NOMEM, "inputs: out of memory");
-    size_t profiles = 0;
-    int rc = LAM_OK;
-    for (size_t i = 0; rc >= 0 && i < count; i++) {
-        enum input_kind kind = INPUT_KINDS;
-        rc = check_kind(paths[i], count, &kind, err);
-        are_profiles[i] = is_profile(kind);
-        profiles += is_profile(kind);
-    }
-    if (rc >= 0)
-        rc = profiles == count ? read_profdata(paths, count, sink, err)
-             : count == 1      ? read_recording(paths[0], sink, err)
-                               : read_joined(paths, count, are_profiles, sink, err);
-    mem_free(are_profiles);
-    return rc;
 }

@@ -26,8 +26,8 @@ int input_kind_of(const char *path, enum input_kind *kind, struct lam_error *err
 
 /* Reads one or several inputs as one push, with the times of all of them relative to the earliest start.
  *
- * Inputs may be many, recordings, self-profiles and directories of them mixed; but a recording with samples stands alone, since
- * its account of CPU time covers itself. Each file of self-profiles is a
+ * Inputs may be many, recordings, self-profiles and directories of them mixed; what belongs to the processes of a recording is read as
+ * part of it (input_groups.h), and an account of CPU time is told of one recording alone. Each other file of self-profiles is a
  * process (pid and command line from its metadata; comm is the crate's name, or the file's). In PROFILE_ORDER_ANY the
  * events of a self-profile come from its end to its beginning, across its threads.
  * What cannot be read is counted and told in the session's end (damaged_streams, unreadable_streams, first_damage); it is

@@ -8,11 +8,14 @@
 #include "input/label_merge.h"
 #include "reader/stream_file.h"
 
-/* What the first look at a part finds. */
+/* What the first look at a part finds; texts are not kept. */
 struct part_start {
-    int64_t unix_ns;
-    enum profile_measure measure;
-    bool has_samples, is_complete, is_known;
+    struct profile_session session;
+    bool is_known;
+};
+
+struct joined_numbers {
+    uint32_t process, thread, track, module, frame, stack;
 };
 
 struct joined {
@@ -20,10 +23,10 @@ struct joined {
     struct label_merge label_ids;
     struct interval_paths paths;
     LAM_ARRAY(uint32_t) labels, path_ids; /* of the part that is read: its ids → ours */
-    struct {
-        uint32_t process, thread, track;
-    } base, last;     /* numbers of the parts before this one; the last ones that were given */
-    int64_t shift_ns; /* from the part's times to ours */
+    struct joined_numbers base,
+        last;           /* numbers of the parts before this one; the last ones that were given */
+    int64_t shift_ns;   /* from the part's times to ours */
+    uint32_t recording; /* of the part, among those with samples */
     struct profile_session_end end;
 };
 
@@ -31,9 +34,7 @@ struct joined {
 
 static int look_at_session(void *ctx, const struct profile_session *session)
 {
-    struct part_start *start = ctx;
-    *start = (struct part_start){session->started_at_unix_ns, session->measure,
-                                 session->has_samples, session->complete, true};
+    *(struct part_start *)ctx = (struct part_start){*session, true};
     return LAM_E_EXISTS; /* that is all */
 }
 
@@ -42,30 +43,24 @@ static int look_at(const struct joined_part *part, struct part_start *start, str
     static const struct profile_sink_ops ops = {.session = look_at_session};
     struct profile_sink sink = {.ctx = start, .ops = &ops};
     struct lam_error own = LAM_ERROR_INIT;
-    int rc = part->read(part->paths, part->count, &sink, &own);
+    int rc = part->read(part, &sink, &own);
     if (start->is_known && rc == LAM_E_EXISTS)
         return LAM_OK;
     if (rc >= 0)
-        return lam_error_set(err, LAM_E_CORRUPT, "%s: nothing in it", part->paths[0]);
+        return lam_error_set(err, LAM_E_CORRUPT, "%s: nothing in it", part->name);
     *err = own;
     return rc;
 }
 
+/* Samples are at times, whatever intervals count. */
 static int check_parts(const struct joined_part *parts, const struct part_start *starts,
                        size_t count, struct lam_error *err)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (starts[i].has_samples)
-            return lam_error_set(err, LAM_E_UNSUPPORTED,
-                                 "%s: a recording with samples cannot be read together with other "
-                                 "inputs: its account "
-                                 "of CPU time covers itself alone (diff compares recordings)",
-                                 parts[i].paths[0]);
-        if (starts[i].measure != starts[0].measure)
+    for (size_t i = 1; i < count; i++)
+        if (starts[i].session.measure != starts[0].session.measure)
             return lam_error_set(err, LAM_E_UNSUPPORTED,
                                  "%s and %s count different things: they cannot be read as one",
-                                 parts[0].paths[0], parts[i].paths[0]);
-    }
+                                 parts[0].name, parts[i].name);
     return LAM_OK;
 }
 
@@ -83,6 +78,9 @@ static uint32_t renumber(uint32_t base, uint32_t id, uint32_t *last)
 #define PROCESS(joined, id) renumber((joined)->base.process, (id), &(joined)->last.process)
 #define THREAD(joined, id)  renumber((joined)->base.thread, (id), &(joined)->last.thread)
 #define TRACK(joined, id)   renumber((joined)->base.track, (id), &(joined)->last.track)
+#define MODULE(joined, id)  renumber((joined)->base.module, (id), &(joined)->last.module)
+#define FRAME(joined, id)   renumber((joined)->base.frame, (id), &(joined)->last.frame)
+#define STACK(joined, id)   renumber((joined)->base.stack, (id), &(joined)->last.stack)
 
 static uint32_t label_of(const struct joined *joined, uint32_t label)
 {
@@ -121,6 +119,35 @@ static int on_process_end(void *ctx, const struct profile_process_end *in)
     return PASS(joined, process_end, it);
 }
 
+static int on_module(void *ctx, const struct profile_module *in)
+{
+    struct joined *joined = ctx;
+    struct profile_module it = *in;
+    it.module = MODULE(joined, it.module);
+    it.recording = joined->recording;
+    it.mapped_at_ns += joined->shift_ns;
+    return PASS(joined, module, it);
+}
+
+static int on_frame(void *ctx, const struct profile_frame *in)
+{
+    struct joined *joined = ctx;
+    struct profile_frame it = *in;
+    it.frame = FRAME(joined, it.frame);
+    it.module = MODULE(joined, it.module);
+    return PASS(joined, frame, it);
+}
+
+static int on_stack(void *ctx, const struct profile_stack *in)
+{
+    struct joined *joined = ctx;
+    struct profile_stack it = *in;
+    it.stack = STACK(joined, it.stack);
+    it.parent = STACK(joined, it.parent);
+    it.frame = FRAME(joined, it.frame);
+    return PASS(joined, stack, it);
+}
+
 static int on_thread(void *ctx, const struct profile_thread *in)
 {
     struct joined *joined = ctx;
@@ -147,6 +174,34 @@ static int on_thread_end(void *ctx, const struct profile_thread_end *in)
     it.thread = THREAD(joined, it.thread);
     it.end_ns += joined->shift_ns;
     return PASS(joined, thread_end, it);
+}
+
+static struct profile_sample sample_of(struct joined *joined, const struct profile_sample *in)
+{
+    struct profile_sample it = *in;
+    it.process = PROCESS(joined, it.process);
+    it.thread = THREAD(joined, it.thread);
+    it.stack = STACK(joined, it.stack);
+    it.at_ns += joined->shift_ns;
+    return it;
+}
+
+static int on_sample(void *ctx, const struct profile_sample *in)
+{
+    struct joined *joined = ctx;
+    struct profile_sample it = sample_of(joined, in);
+    return PASS(joined, sample, it);
+}
+
+static int on_wait(void *ctx, const struct profile_wait *in)
+{
+    struct joined *joined = ctx;
+    struct profile_wait it = *in;
+    it.process = PROCESS(joined, it.process);
+    it.thread = THREAD(joined, it.thread);
+    it.stack = STACK(joined, it.stack);
+    it.start_ns += joined->shift_ns;
+    return PASS(joined, wait, it);
 }
 
 static int on_track(void *ctx, const struct profile_track *in)
@@ -194,6 +249,16 @@ static int on_path(void *ctx, const struct profile_path *in)
     if (rc >= 0)
         joined->path_ids.items[in->path] = path;
     return rc;
+}
+
+static int on_sample_path(void *ctx, const struct profile_sample_path *in)
+{
+    struct joined *joined = ctx;
+    struct profile_sample_path it = *in;
+    it.sample = sample_of(joined, &in->sample);
+    it.track = TRACK(joined, it.track);
+    it.path = path_of(joined, it.path);
+    return PASS(joined, sample_path, it);
 }
 
 static int on_interval(void *ctx, const struct profile_interval *in)
@@ -302,9 +367,15 @@ static struct profile_sink sink_of(struct joined *joined)
     static const struct profile_sink_ops ops = {
         .process = on_process,
         .process_end = on_process_end,
+        .module = on_module,
+        .frame = on_frame,
+        .stack = on_stack,
         .thread = on_thread,
         .thread_name = on_thread_name,
         .thread_end = on_thread_end,
+        .sample = on_sample,
+        .sample_path = on_sample_path,
+        .wait = on_wait,
         .track = on_track,
         .notice = on_notice,
         .label = on_label,
@@ -317,9 +388,7 @@ static struct profile_sink sink_of(struct joined *joined)
         .knows_args = knows_args,
         .session_end = on_session_end,
     };
-    struct profile_sink sink = {.ctx = joined, .ops = &ops, .wants = joined->sink->wants};
-    sink.wants.sample_paths = false;
-    return sink;
+    return (struct profile_sink){.ctx = joined, .ops = &ops, .wants = joined->sink->wants};
 }
 
 /* ---- all of them ---- */
@@ -328,35 +397,64 @@ static struct profile_sink sink_of(struct joined *joined)
 static int64_t earliest(const struct part_start *starts, size_t count)
 {
     int64_t first = 0;
-    for (size_t i = 0; i < count; i++)
-        if (starts[i].unix_ns && (!first || starts[i].unix_ns < first))
-            first = starts[i].unix_ns;
+    for (size_t i = 0; i < count; i++) {
+        int64_t unix_ns = starts[i].session.started_at_unix_ns;
+        if (unix_ns && (!first || unix_ns < first))
+            first = unix_ns;
+    }
     return first;
 }
 
+/* Counts of something else than time have no common zero. */
+static int64_t shift_of(const struct part_start *start, int64_t zero_ns)
+{
+    bool has_zero =
+        start->session.measure == PROFILE_MEASURE_TIME && start->session.started_at_unix_ns;
+    return has_zero ? start->session.started_at_unix_ns - zero_ns : 0;
+}
+
+/* From the earliest start to the last end; PROFILE_UNKNOWN where one of them does not know its own. */
+static uint64_t elapsed_of_all(const struct part_start *starts, size_t count)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t elapsed = starts[i].session.elapsed_ns;
+        if (elapsed == PROFILE_UNKNOWN)
+            return PROFILE_UNKNOWN;
+        elapsed += (uint64_t)shift_of(&starts[i], earliest(starts, count));
+        most = elapsed > most ? elapsed : most;
+    }
+    return most;
+}
+
+/* An account of CPU time, a command and a machine are each one's own: of all of them there is none. How was sampled is said as
+ * the first one says it. */
 static int push_session(const struct joined *joined, const struct part_start *starts, size_t count)
 {
     struct profile_session session = {
         .command = "",
         .directory = "",
         .started_at_unix_ns = earliest(starts, count),
-        .elapsed_ns = PROFILE_UNKNOWN,
+        .elapsed_ns = elapsed_of_all(starts, count),
         .charged_cpu_ns = PROFILE_UNKNOWN,
         .exit_code = -1,
         .complete = true,
-        .has_intervals = true,
-        .measure = starts[0].measure,
+        .measure = starts[0].session.measure,
         .engine = STREAM_ENGINE_NONE,
     };
-    for (size_t i = 0; i < count; i++)
-        session.complete = session.complete && starts[i].is_complete;
+    for (size_t i = 0; i < count; i++) {
+        const struct profile_session *part = &starts[i].session;
+        session.complete = session.complete && part->complete;
+        session.has_intervals = session.has_intervals || part->has_intervals;
+        if (part->has_samples && !session.has_samples) {
+            session.has_samples = true;
+            session.engine = part->engine;
+            session.kernel_mode = part->kernel_mode;
+            session.rate_hz = part->rate_hz;
+            session.rate_auto = part->rate_auto;
+        }
+    }
     return PASS(joined, session, session);
-}
-
-/* Counts of something else than time have no common zero. */
-static int64_t shift_of(const struct part_start *start, int64_t zero_ns)
-{
-    return start->measure == PROFILE_MEASURE_TIME && start->unix_ns ? start->unix_ns - zero_ns : 0;
 }
 
 static int read_parts(struct joined *joined, const struct joined_part *parts,
@@ -365,13 +463,12 @@ static int read_parts(struct joined *joined, const struct joined_part *parts,
     int rc = push_session(joined, starts, count);
     for (size_t i = 0; rc >= 0 && i < count; i++) {
         struct profile_sink sink = sink_of(joined);
-        joined->base.process = joined->last.process;
-        joined->base.thread = joined->last.thread;
-        joined->base.track = joined->last.track;
+        joined->base = joined->last;
+        joined->recording = parts[i].recording;
         joined->shift_ns = shift_of(&starts[i], earliest(starts, count));
         array_clear(&joined->labels);
         array_clear(&joined->path_ids);
-        rc = parts[i].read(parts[i].paths, parts[i].count, &sink, err);
+        rc = parts[i].read(&parts[i], &sink, err);
     }
     joined->end.unidentified_cpu_ns = PROFILE_UNKNOWN;
     return rc < 0 ? rc : PASS(joined, session_end, joined->end);

@@ -87,20 +87,34 @@ static int add_file(struct reading *reading, const char *path)
     return LAM_OK;
 }
 
-static int add_dir(struct reading *reading, const char *path, struct lam_error *err)
+int read_profdata_files(const char *dir, struct profile_files *files, struct lam_error *err)
 {
     struct dir_entries entries = {0};
-    int rc = dir_list(path, &entries, err);
+    int rc = dir_list(dir, &entries, err);
     for (size_t i = 0; rc >= 0 && i < entries.count; i++) {
-        char *file = path_join(path, entries.items[i].name);
-        if (!file)
+        char *file = path_join(dir, entries.items[i].name);
+        bool is_wanted = file && !path_is_dir(file) &&
+                         (text_ends_with(file, ".mm_profdata") || read_profdata_probe(file));
+        if (!file || (is_wanted && array_push(files, file) < 0))
             rc = LAM_E_NOMEM;
-        else if (!path_is_dir(file) &&
-                 (text_ends_with(file, ".mm_profdata") || read_profdata_probe(file)))
-            rc = add_file(reading, file);
-        mem_free(file);
+        if (rc < 0 || !is_wanted)
+            mem_free(file);
     }
     dir_entries_free(&entries);
+    return rc;
+}
+
+static int add_dir(struct reading *reading, const char *path, struct lam_error *err)
+{
+    struct profile_files files = {0};
+    int rc = read_profdata_files(path, &files, err);
+    array_each(&files, file)
+    {
+        if (rc >= 0)
+            rc = add_file(reading, *file);
+        mem_free(*file);
+    }
+    array_free(&files);
     return rc;
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "profile/sink.h"
 
@@ -12,6 +13,11 @@
  * of their starts. See input_read() for what is pushed and for the codes. */
 int read_profdata(const char *const *paths, size_t count, const struct profile_sink *sink,
                   struct lam_error *err);
+
+/* Files of a directory that are taken for self-profiles, in the order of their names; each and the array are the caller's to free,
+ * also after a failure. */
+struct profile_files LAM_ARRAY_BODY(char *);
+int read_profdata_files(const char *dir, struct profile_files *files, struct lam_error *err);
 
 bool profdata_is_magic(const void *bytes, size_t size);
 bool read_profdata_probe(const char *path); /* whether a regular file begins with it */

@@ -448,8 +448,14 @@ static int push_all(struct pusher *pusher)
 
 int read_recording(const char *path, const struct profile_sink *sink, struct lam_error *err)
 {
+    return read_recording_with(path, NULL, sink, err);
+}
+
+int read_recording_with(const char *path, const struct recording_more *more,
+                        const struct profile_sink *sink, struct lam_error *err)
+{
     struct recording rec;
-    int rc = recording_gather(&rec, path, err);
+    int rc = recording_gather(&rec, path, more, err);
     if (rc >= 0)
         rc = recording_link(&rec, err);
     if (rc >= 0 && (rc = recording_profiles_find(&rec)) < 0)

@@ -14,6 +14,11 @@
  * NOMEM, or what the sink returned. */
 int read_recording(const char *path, const struct profile_sink *sink, struct lam_error *err);
 
+/* The same, with what lies elsewhere and is of its processes: it is read as if it lay in the recording. */
+struct recording_more; /* input/recording.h */
+int read_recording_with(const char *path, const struct recording_more *more,
+                        const struct profile_sink *sink, struct lam_error *err);
+
 /* Whether a path looks like something that read_recording() reads: a directory with a session.json or a stream in it, or a
  * file that begins as a stream does. */
 bool read_recording_probe(const char *path);

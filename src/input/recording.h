@@ -126,9 +126,18 @@ struct recording_profile { /* a self-profile that one of the images wrote */
     bool lacks_metadata;
 };
 
+/* What lies elsewhere and is of processes of the recording. */
+struct recording_more {
+    const char *const *streams; /* recordings of events: directories, or streams */
+    size_t stream_count;
+    const char *const *profiles; /* self-profiles */
+    size_t profile_count;
+};
+
 struct recording {
-    const char *path;   /* as given */
-    char *session_path; /* NULL: there is none */
+    const char *path;                  /* as given */
+    const struct recording_more *more; /* the caller's; NULL */
+    char *session_path;                /* NULL: there is none */
     struct session_json session;
     bool has_session;
     struct tick_clock clock;
@@ -144,13 +153,18 @@ struct recording {
     char session_damage[256]; /* session.json was there, and is left out */
 };
 
-/* Finds the streams of a directory, or the one file, and reads what they say about processes. */
-int recording_gather(struct recording *rec, const char *path, struct lam_error *err);
+/* Finds the streams of a directory, or the one file, and reads what they say about processes. more: NULL, or what is read as if it
+ * lay there; it outlives the recording. */
+int recording_gather(struct recording *rec, const char *path, const struct recording_more *more,
+                     struct lam_error *err);
 
 /* Joins images to lives, finds parents, adds programs without a stream, and divides what the kernel charged. */
 int recording_link(struct recording *rec, struct lam_error *err);
 
 void recording_free(struct recording *rec);
+
+/* Whether events of it count something else than time. */
+bool recording_measures_other(const struct recording *rec);
 
 /* An empty image, appended; its index, or NO_INDEX when memory is short. */
 uint32_t recording_add_image(struct recording *rec);

@@ -269,6 +269,15 @@ static void paths_free(struct paths *paths)
     array_free(paths);
 }
 
+static int add_path(struct paths *paths, const char *path, struct lam_error *err)
+{
+    char *copy = mem_strdup(path);
+    if (copy && array_push(paths, copy) >= 0)
+        return LAM_OK;
+    mem_free(copy);
+    return lam_error_set(err, LAM_E_NOMEM, "%s: out of memory", path);
+}
+
 static int find_streams(const char *dir, struct paths *paths, struct lam_error *err)
 {
     struct dir_entries entries = {0};
@@ -483,6 +492,17 @@ static int load_session(struct recording *rec, const char *dir, struct lam_error
     return rc;
 }
 
+/* Streams that lie elsewhere. */
+static int find_more(const struct recording *rec, struct paths *paths, struct lam_error *err)
+{
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && rec->more && i < rec->more->stream_count; i++) {
+        const char *path = rec->more->streams[i];
+        rc = path_is_dir(path) ? find_streams(path, paths, err) : add_path(paths, path, err);
+    }
+    return rc;
+}
+
 static int gather_directory(struct recording *rec, const char *path, struct lam_error *err)
 {
     int rc = load_session(rec, path, err);
@@ -503,27 +523,25 @@ static int gather_directory(struct recording *rec, const char *path, struct lam_
     if (rc >= 0 && rec->session.streams.count && check_list(rec, &paths) < 0)
         rc = lam_error_set(err, LAM_E_NOMEM, "%s: out of memory", path);
     if (rc >= 0)
+        rc = find_more(rec, &paths, err);
+    if (rc >= 0)
         rc = gather_streams(rec, &paths, err);
     paths_free(&paths);
     return rc;
 }
 
-int recording_gather(struct recording *rec, const char *path, struct lam_error *err)
+int recording_gather(struct recording *rec, const char *path, const struct recording_more *more,
+                     struct lam_error *err)
 {
-    *rec = (struct recording){.path = path};
+    *rec = (struct recording){.path = path, .more = more};
     session_json_init(&rec->session);
     if (path_is_dir(path))
         return gather_directory(rec, path, err);
     struct paths paths = {0};
-    char *copy = mem_strdup(path);
-    int rc = LAM_E_NOMEM;
-    if (copy)
-        rc = array_push(&paths, copy);
-    if (rc < 0)
-        mem_free(copy);
-    if (rc < 0)
-        lam_error_set(err, rc, "%s: out of memory", path);
-    else
+    int rc = add_path(&paths, path, err);
+    if (rc >= 0)
+        rc = find_more(rec, &paths, err);
+    if (rc >= 0)
         rc = gather_streams(rec, &paths, err);
     paths_free(&paths);
     return rc;

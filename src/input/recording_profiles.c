@@ -44,7 +44,7 @@ static uint32_t image_of(const struct recording *rec, uint32_t pid, int64_t at_n
     return best;
 }
 
-static bool measures_other(const struct recording *rec)
+bool recording_measures_other(const struct recording *rec)
 {
     for (size_t i = 0; i < rec->images.count; i++) {
         const struct image *image = &rec->images.items[i];
@@ -81,11 +81,23 @@ static const char *join(const struct recording *rec, const struct profdata_metad
 {
     if (!meta->is_known || !meta->start_unix_ns)
         return join_by_name(rec, profile);
-    if (meta->measure != PROFILE_MEASURE_TIME || measures_other(rec))
+    if (meta->measure != PROFILE_MEASURE_TIME || recording_measures_other(rec))
         return "counts something else than the recording does";
     profile->zero_ns = (int64_t)meta->start_unix_ns - rec->zero_wall_ns;
     profile->image = image_of(rec, meta->pid, profile->zero_ns);
     return profile->image == NO_INDEX ? "its process is not in the recording" : NULL;
+}
+
+/* A copy of one that was found already: its process began it at the same moment. */
+static bool is_known(const struct recording *rec, const struct recording_profile *profile)
+{
+    array_each(&rec->profiles, known)
+    {
+        if (known->image == profile->image && known->zero_ns == profile->zero_ns &&
+            !known->lacks_metadata && !profile->lacks_metadata)
+            return true;
+    }
+    return false;
 }
 
 /* One that cannot be read is counted; only a lack of memory is a failure. */
@@ -113,9 +125,11 @@ static int look_at(struct recording *rec, const char *path)
     if (why_not)
         note_file(rec, path_name(path), why_not);
     profdata_metadata_free(&meta);
-    if (rc >= 0 && !why_not)
+    bool is_copy = rc >= 0 && !why_not && is_known(rec, &profile);
+    rec->duplicate_streams += is_copy;
+    if (rc >= 0 && !why_not && !is_copy)
         rc = array_push(&rec->profiles, profile);
-    if (rc < 0 || why_not)
+    if (rc < 0 || why_not || is_copy)
         mem_free(profile.path);
     return rc;
 }
@@ -153,7 +167,7 @@ static int look_at_all(struct recording *rec, const char *dir)
     return rc;
 }
 
-int recording_profiles_find(struct recording *rec)
+static int look_inside(struct recording *rec)
 {
     if (!path_is_dir(rec->path))
         return LAM_OK; /* one stream alone */
@@ -164,6 +178,14 @@ int recording_profiles_find(struct recording *rec)
     if (rc >= 0)
         rc = look_at_all(rec, dir);
     mem_free(dir);
+    return rc;
+}
+
+int recording_profiles_find(struct recording *rec)
+{
+    int rc = look_inside(rec);
+    for (size_t i = 0; rc >= 0 && rec->more && i < rec->more->profile_count; i++)
+        rc = look_at(rec, rec->more->profiles[i]);
     return rc;
 }
 

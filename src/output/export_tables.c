@@ -66,8 +66,7 @@ int export_frames_module(struct export_frames *frames, const struct profile_modu
     if (frames->saw_modules)
         *frames->saw_modules = true;
     if (frames->symbols)
-        kept->symbols = symbols_module(frames->symbols, module->build_id, module->build_id_bytes,
-                                       module->path.bytes, module->path.size);
+        kept->symbols = symbols_module_of(frames->symbols, module);
     memcpy(kept->build_id, module->build_id, sizeof kept->build_id);
     kept->build_id_bytes = module->build_id_bytes;
     struct profile_text path = frames->redacts ? export_base_name(module->path) : module->path;

@@ -225,7 +225,8 @@ static int on_process(void *ctx, const struct profile_process *process)
     strbuf_addf(line, "  process %u  pid %u  parent %u  ", process->process, process->pid,
                 process->parent);
     /* A program that recorded itself, or a self-profile, was never to be sampled. */
-    if ((process->sampled == PROFILE_SAMPLED_NO && view->has_sampler) || process->why_not)
+    bool left_nothing = process->sampled == PROFILE_SAMPLED_NO && !process->stream;
+    if ((left_nothing && view->has_sampler) || process->why_not)
         strbuf_addf(line, "not sampled (%s)  ", stream_unsampled_text(process->why_not));
     if (!process->argc)
         put_text(line, program);
@@ -342,8 +343,7 @@ static int on_module(void *ctx, const struct profile_module *module)
     const char *path = arena_strndup(&view->arena, module->path.bytes, module->path.size);
     uint32_t id = 0;
     if (view->symbols)
-        id = symbols_module(view->symbols, module->build_id, module->build_id_bytes,
-                            module->path.bytes, module->path.size);
+        id = symbols_module_of(view->symbols, module);
     int rc = view->options.cls ? stack_states_module(&view->states, module) : LAM_OK;
     if (rc < 0)
         return rc;

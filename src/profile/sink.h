@@ -138,6 +138,7 @@ struct profile_thread_end {
 
 struct profile_module {
     uint32_t module;
+    uint32_t recording; /* of several recordings that are read as one, in whose sidecar its names are: 0, 1, … */
     struct profile_text path;
     uint8_t build_id[32];
     uint8_t build_id_bytes;

@@ -13,7 +13,7 @@
  *
  *     struct symbols *symbols;
  *     symbols_open(&symbols, recording_dir, err);     // NOTFOUND: no sidecar was written
- *     uint32_t module = symbols_module(symbols, build_id, build_id_bytes, path, path_length);
+ *     uint32_t module = symbols_module_of(symbols, profile_module);
  *     struct symbol_place place = symbols_lookup(symbols, module, frame->offset, frame->is_return);
  *     for (uint32_t i = 0; i < place.count; i++)     // innermost first: inlined, then the function
  *         … symbols_frame(symbols, &place, i).name …
@@ -89,6 +89,13 @@ int symbols_open_memory(struct symbols **symbols, const void *bytes, size_t size
                         const char *name, struct lam_error *err); /* the bytes may go afterwards */
 void symbols_close(struct symbols **symbols); /* NULL and *symbols NULL are fine */
 
+/* Sidecars of several recordings that are read as one: `next` is added behind those of *symbols and becomes theirs. NULL stands for a
+ * recording without one. *symbols NULL: it is the first. LAM_OK or LAM_E_NOMEM. */
+int symbols_append(struct symbols **symbols, struct symbols *next);
+
+/* The module as the sidecar of its recording knows it. 0: not at all. */
+uint32_t symbols_module_of(const struct symbols *symbols, const struct profile_module *module);
+
 /* The module of that build id, or, when it has none (build_id_bytes 0), of that path. 0: the
  * sidecar does not know it. */
 uint32_t symbols_module(const struct symbols *symbols, const uint8_t *build_id,
@@ -110,9 +117,10 @@ struct symbols_module_info symbols_module_info(const struct symbols *symbols, ui
 
 struct symbol_place {
     enum symbol_state state;
-    uint32_t count;    /* frames: 0 unless resolved; more than 1 with inlined calls */
-    uint32_t function; /* the one that holds the address, not inlined; ids are dense from 0 */
-    uint32_t first;    /* internal */
+    uint32_t count; /* frames: 0 unless resolved; more than 1 with inlined calls */
+    uint32_t function; /* the one that holds the address, not inlined; ids are dense from 0 in each sidecar */
+    uint32_t first;   /* internal */
+    uint32_t sidecar; /* of several: which one's function; internal */
 };
 
 /* What an address of a module is called. offset is the file's own virtual address; a return address

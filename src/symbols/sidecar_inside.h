@@ -37,6 +37,7 @@ struct known_site {
 };
 
 struct symbols {
+    struct symbols *next; /* of the next recording; its modules are numbered on from ours */
     uint8_t *content;
     size_t content_bytes;
     struct sidecar_items text, file_modules, functions, file_ranges, file_sites, frames;

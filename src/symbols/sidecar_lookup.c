@@ -14,6 +14,17 @@ uint32_t symbols_module(const struct symbols *symbols, const uint8_t *build_id,
     return key == INTERN_NONE || key == INTERN_EMPTY ? 0 : key;
 }
 
+uint32_t symbols_module_of(const struct symbols *symbols, const struct profile_module *module)
+{
+    uint32_t before = 0;
+    for (uint32_t i = 0; symbols && i < module->recording; i++, symbols = symbols->next)
+        before += (uint32_t)symbols->modules.count;
+    uint32_t found = symbols ? symbols_module(symbols, module->build_id, module->build_id_bytes,
+                                              module->path.bytes, module->path.size)
+                             : 0;
+    return found ? before + found : 0;
+}
+
 uint32_t symbols_module_count(const struct symbols *symbols)
 {
     return (uint32_t)symbols->modules.count;
@@ -67,7 +78,13 @@ struct symbol_place symbols_lookup(const struct symbols *symbols, uint32_t modul
 {
     struct symbol_place place = {
         .state = SYMBOL_NO_MODULE, .function = SYMBOL_NO_FUNCTION, .first = NO_FRAMES};
-    if (module_id == 0 || module_id > symbols->modules.count)
+    if (module_id == 0)
+        return place;
+    for (; symbols->next && module_id > symbols->modules.count; symbols = symbols->next) {
+        module_id -= (uint32_t)symbols->modules.count;
+        place.sidecar++;
+    }
+    if (module_id > symbols->modules.count)
         return place;
     const struct known_module *module = &symbols->modules.items[module_id - 1];
     uint64_t address = is_return ? offset - 1 : offset;
@@ -118,6 +135,8 @@ struct symbol_frame symbols_function(const struct symbols *symbols, uint32_t fun
 struct symbol_frame symbols_frame(const struct symbols *symbols, const struct symbol_place *place,
                                   uint32_t index)
 {
+    for (uint32_t i = 0; i < place->sidecar && symbols->next; i++)
+        symbols = symbols->next;
     if (index >= place->count || place->first == NO_FRAMES)
         return symbols_function(symbols, place->function);
     struct sidecar_frame from = sidecar_get_frame(symbols, place->first + index);

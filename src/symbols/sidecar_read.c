@@ -205,15 +205,28 @@ int symbols_open(struct symbols **symbols, const char *recording_dir, struct lam
     return rc;
 }
 
+int symbols_append(struct symbols **symbols, struct symbols *next)
+{
+    if (!next)
+        next = mem_zalloc(1, sizeof *next);
+    if (!next)
+        return LAM_E_NOMEM;
+    while (*symbols)
+        symbols = &(*symbols)->next;
+    *symbols = next;
+    return LAM_OK;
+}
+
 void symbols_close(struct symbols **symbols)
 {
-    if (!symbols || !*symbols)
-        return;
-    mem_free((*symbols)->content);
-    intern_free(&(*symbols)->keys);
-    array_free(&(*symbols)->modules);
-    array_free(&(*symbols)->ranges);
-    array_free(&(*symbols)->sites);
-    mem_free(*symbols);
-    *symbols = NULL;
+    while (symbols && *symbols) {
+        struct symbols *next = (*symbols)->next;
+        mem_free((*symbols)->content);
+        intern_free(&(*symbols)->keys);
+        array_free(&(*symbols)->modules);
+        array_free(&(*symbols)->ranges);
+        array_free(&(*symbols)->sites);
+        mem_free(*symbols);
+        *symbols = next;
+    }
 }

@@ -90,6 +90,30 @@ static void copies_are_merged_in_either_order(void **state)
     symbols_close(&symbols);
 }
 
+/* Each recording's modules are looked up in its own sidecar, also where others have one of the same build id. */
+static void several_recordings(void **state)
+{
+    (void)state;
+    struct parts parts = make_parts();
+    struct profile_module module = {.recording = 1, .path = {"other.so", 8}};
+    struct symbols *symbols = NULL;
+    assert_int_equal(symbols_append(&symbols, NULL), LAM_OK); /* a recording without one */
+    assert_int_equal(symbols_module_of(symbols, &module), 0);
+    assert_int_equal(symbols_append(&symbols, open_parts(&parts)), LAM_OK);
+    parts.modules[2].range_count = 0; /* it was not hit there */
+    assert_int_equal(symbols_append(&symbols, open_parts(&parts)), LAM_OK);
+    uint32_t ids[4];
+    for (module.recording = 0; module.recording < 4; module.recording++)
+        ids[module.recording] = symbols_module_of(symbols, &module);
+    assert_int_equal(ids[0], 0);
+    assert_int_equal(ids[3], 0);
+    assert_int_not_equal(ids[1], ids[2]);
+    assert_string_equal(name_at(symbols, ids[1], 0x110), "bar");
+    assert_string_equal(name_at(symbols, ids[2], 0x110), "-");
+    symbols_close(&symbols);
+    assert_null(symbols);
+}
+
 static void ranges_in_disorder_are_sorted(void **state)
 {
     (void)state;
@@ -298,6 +322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_are_merged_in_either_order),
+        cmocka_unit_test(several_recordings),
         cmocka_unit_test(ranges_in_disorder_are_sorted),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(damaged_contents_are_harmless),
