@@ -20,7 +20,7 @@ static struct process_row *row_of(struct labels_state *state, uint32_t name)
 }
 
 /* Intervals of a slot: of the row's own kind, or a part of a query. */
-static void add_intervals(struct process_row *to, enum label_part part, const struct label_slot *slot)
+static void add_intervals(struct process_row *to, enum label_part part, struct label_slot *slot)
 {
     struct label_row *row = &to->row;
     row->self_ns += slot->self_ns;
@@ -117,7 +117,7 @@ static int collect_rows(struct labels_state *state, const struct open_process *o
 {
     for (size_t i = 0; i < open->touched.count; i++) {
         uint32_t label = open->touched.items[i];
-        const struct label_slot *slot = &open->slots.items[label];
+        struct label_slot *slot = &open->slots.items[label];
         struct label_info *info = &state->infos.items[label];
         if (slot->events > 0) {
             struct process_row *row = row_of(state, info->name);
@@ -139,12 +139,15 @@ static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
+/* histogram: NULL where the row has them already. */
 static void fill_percentiles(struct label_row *row, const struct duration_histogram *histogram)
 {
     if (row->count == row->folded || row->min_ns == UINT64_MAX) {
         row->min_ns = row->max_ns = 0;
         return;
     }
+    if (!histogram)
+        return;
     static const double shares[] = {0.50, 0.90, 0.99};
     uint64_t quantiles[3];
     duration_histogram_quantiles(histogram, shares, quantiles, 3);
@@ -193,8 +196,7 @@ static void note_top(const struct labels *labels, struct label_process *process,
     }
 }
 
-static int add_to_total(struct label_total *total, const struct label_row *row,
-                        const struct label_slot *own)
+static void add_to_total(struct label_total *total, const struct label_row *row)
 {
     struct label_row *to = &total->row;
     if (!total->is_touched)
@@ -213,7 +215,32 @@ static int add_to_total(struct label_total *total, const struct label_row *row,
     to->folded += row->folded;
     to->min_ns = row->min_ns < to->min_ns ? row->min_ns : to->min_ns;
     to->max_ns = row->max_ns > to->max_ns ? row->max_ns : to->max_ns;
-    return own ? duration_histogram_merge(&total->histogram, &own->histogram) : LAM_OK;
+}
+
+/* They are taken out of the slot if they can. */
+static int add_durations(struct label_total *total, struct label_slot *own)
+{
+    if (!own || total->histogram.size > 0)
+        return own ? duration_histogram_merge(&total->histogram, &own->histogram) : LAM_OK;
+    total->histogram = own->histogram;
+    own->histogram = (struct duration_histogram){0};
+    return LAM_OK;
+}
+
+/* The row of its process alone. Of the first one the totals have the same percentiles. */
+static int add_unit_row(struct labels_state *state, struct process_row *source,
+                        struct label_total *total, bool is_first)
+{
+    static const struct duration_histogram none;
+    struct label_row *row = &source->row;
+    fill_percentiles(row, source->own ? &source->own->histogram : &none);
+    if (is_first) {
+        total->row.p50_ns = row->p50_ns;
+        total->row.p90_ns = row->p90_ns;
+        total->row.p99_ns = row->p99_ns;
+        total->has_percentiles = true;
+    }
+    return array_push(&state->labels.unit_rows, *row);
 }
 
 static int add_process_row(struct labels_state *state, uint32_t index, struct process_row *source)
@@ -225,12 +252,12 @@ static int add_process_row(struct labels_state *state, uint32_t index, struct pr
     row->cache_hits = source->has_hit_counts ? source->hit_counts : source->hit_marks;
     process->self_ns += row->self_ns;
     note_top(&state->labels, process, row);
-    int rc = add_to_total(&state->totals.items[row->name], row, source->own);
-    if (rc < 0 || !state->options.by_unit)
-        return rc;
-    static const struct duration_histogram none;
-    fill_percentiles(row, source->own ? &source->own->histogram : &none);
-    return array_push(&state->labels.unit_rows, *row);
+    struct label_total *total = &state->totals.items[row->name];
+    bool is_first = !total->is_touched;
+    add_to_total(total, row);
+    total->has_percentiles = false;
+    int rc = state->options.by_unit ? add_unit_row(state, source, total, is_first) : LAM_OK;
+    return rc < 0 ? rc : add_durations(total, source->own);
 }
 
 static void empty(struct labels_state *state, struct open_process *open)
@@ -307,7 +334,7 @@ static int finish_rows(struct labels_state *state)
         struct label_total *total = &state->totals.items[i];
         if (!total->is_touched)
             continue;
-        fill_percentiles(&total->row, &total->histogram);
+        fill_percentiles(&total->row, total->has_percentiles ? NULL : &total->histogram);
         labels->self_ns += total->row.self_ns;
         if (array_push(&labels->rows, total->row) < 0)
             return LAM_E_NOMEM;

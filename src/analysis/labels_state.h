@@ -50,6 +50,7 @@ struct label_total {
     struct label_row row;
     struct duration_histogram histogram;
     bool is_touched;
+    bool has_percentiles; /* of the only process so far */
 };
 
 /* What is added up of one process before it joins the totals. */
@@ -57,7 +58,7 @@ struct process_row {
     struct label_row row;
     uint64_t hit_marks, hit_counts;
     bool has_hit_counts;
-    const struct label_slot *own;
+    struct label_slot *own;
 };
 
 struct labels_state {

@@ -1,7 +1,6 @@
 /* From the end of a self-profile to its beginning: parents come before their children, who leave complete. */
 #include "input/profdata_backward.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -107,30 +106,18 @@ static int tell_sink(struct profdata_backward *back, uint32_t lane_index,
     return rc < 0 ? rc : walk->sink->ops->interval(walk->sink->ctx, &told);
 }
 
-/* One of a later chunk is told by that: what it holds here is added to what others found in it. */
-static int add_to_node(struct profdata_backward *back, const struct profdata_open *item)
-{
-    /* relaxed: sums, which are read when all walks have ended */
-    atomic_fetch_add_explicit(&back->skeleton->nodes.items[item->node - 1].children_time,
-                              item->children_time, memory_order_relaxed);
-    return LAM_OK;
-}
-
 static inline __attribute__((always_inline)) int add_to_sums(struct profdata_backward *back,
                                                              uint32_t lane_index,
                                                              const struct profdata_open *item)
 {
-    if (item->node && back->skeleton)
-        return add_to_node(back, item);
     struct profdata_lane_sum *lane = &back->sums->lanes[lane_index];
-    uint64_t self = self_of(item);
+    struct profdata_sum *sum = &back->sums->sums[item->label];
+    uint64_t length = length_of(item), self = self_of(item);
     lane->self += self;
-    if (item->flags & (PROFILE_INTERVAL_BACKWARD | PROFILE_INTERVAL_OVERLAPS)) {
-        lane->backward += (item->flags & PROFILE_INTERVAL_BACKWARD) != 0;
-        lane->overlapping += (item->flags & PROFILE_INTERVAL_OVERLAPS) != 0;
-    }
-    return profdata_sums_interval(back->sums, item->label, length_of(item), self,
-                                  (item->flags & PROFILE_INTERVAL_RECURSIVE) != 0);
+    lane->backward += (item->flags & PROFILE_INTERVAL_BACKWARD) != 0;
+    lane->overlapping += (item->flags & PROFILE_INTERVAL_OVERLAPS) != 0;
+    sum->inner += length - self;
+    return profdata_sum_add(sum, length, (item->flags & PROFILE_INTERVAL_RECURSIVE) != 0);
 }
 
 static inline __attribute__((always_inline)) int tell(struct profdata_backward *back,
@@ -360,8 +347,6 @@ static inline __attribute__((always_inline)) int add_interval(struct profdata_ba
     bool is_empty = event->start == event->end;
     uint32_t parent =
         is_empty ? parent_of_empty(lane, event->end) : parent_of(lane, event->start, event->end);
-    if (lane->is_tangled && back->skeleton)
-        return LAM_E_UNSUPPORTED;
     if (parent != NO_PARENT) {
         lane->stack.items[parent].children++;
         lane->stack.items[parent].children_time += event->end - event->start;
@@ -503,48 +488,20 @@ static int walk_sorted(struct profdata_backward *back, const struct profdata_ord
 
 /* ---- one worker ---- */
 
-int profdata_backward_until(struct profdata_backward *back, uint32_t lane_index, uint64_t end)
-{
-    return finish_before(back, lane_index, end, true);
-}
-
-static int enter(struct profdata_backward *back, uint32_t lane_index, struct profdata_open item)
-{
-    struct profdata_lane *lane = &back->lanes[lane_index];
-    item.was_open = back->open.items[item.label];
-    item.parent = lane->stack.count ? (uint32_t)lane->stack.count - 1 : NO_PARENT;
-    int rc = array_push(&lane->stack, item);
-    if (rc >= 0)
-        back->open.items[item.label] = (uint64_t)lane_index << 32 | (lane->stack.count - 1);
-    return rc;
-}
-
-int profdata_backward_enter(struct profdata_backward *back, uint32_t lane_index, uint32_t node)
-{
-    const struct profdata_node *entered = &back->skeleton->nodes.items[node - 1];
-    struct profdata_open item = {
-        .start = entered->start, .end = entered->end, .id = entered->id, .node = node};
-    int rc = label_of(back, entered->kind, entered->id, &item.label);
-    return rc < 0 ? rc : enter(back, lane_index, item);
-}
-
 int profdata_backward_resume(struct profdata_backward *back, uint32_t lane_index, uint64_t start,
                              uint64_t end, uint64_t id, uint32_t label)
 {
     struct profdata_open item = {.start = start, .end = end, .id = id, .label = label};
-    int rc = know_label(back, label);
-    return rc < 0 ? rc : enter(back, lane_index, item);
-}
-
-void profdata_backward_leave(struct profdata_backward *back, uint32_t lane_index)
-{
     struct profdata_lane *lane = &back->lanes[lane_index];
-    while (lane->stack.count) {
-        const struct profdata_open *item = &array_pop(&lane->stack);
-        close_label(back, lane_index, (uint32_t)lane->stack.count, item);
-    }
-    lane->is_tangled = false;
-    lane->overlaps = 0;
+    int rc = know_label(back, label);
+    if (rc < 0)
+        return rc;
+    item.was_open = back->open.items[label];
+    item.parent = lane->stack.count ? (uint32_t)lane->stack.count - 1 : NO_PARENT;
+    rc = array_push(&lane->stack, item);
+    if (rc >= 0)
+        back->open.items[label] = (uint64_t)lane_index << 32 | (lane->stack.count - 1);
+    return rc;
 }
 
 int profdata_backward_open(struct profdata_backward *back, struct profdata_walk *walk)

@@ -1,5 +1,5 @@
-/* Inside of the walk from a self-profile's end to its beginning: one worker's state. Alone it walks the whole file; many of them
- * walk a chunk each (profdata_parallel.c). */
+/* Inside of the walk from a self-profile's end to its beginning that knows all rules: its state. What only has to be added up
+ * and nests goes another way (profdata_nested.h). */
 #ifndef LAMELLA_INPUT_PROFDATA_BACKWARD_H
 #define LAMELLA_INPUT_PROFDATA_BACKWARD_H
 
@@ -14,10 +14,7 @@ struct profdata_open {   /* an interval under way */
     uint64_t id;       /* of its string, for arguments */
     uint64_t was_open; /* what `open` said of its label before */
     uint32_t label;
-    union {
-        uint32_t path; /* told to the sink */
-        uint32_t node; /* in sums: of the skeleton, + 1; it was met in a later chunk, which tells it; 0 */
-    };
+    uint32_t path;   /* told to the sink */
     uint32_t parent; /* index in the stack, or PROFDATA_NO_PARENT */
     uint16_t flags;  /* of the interval */
     uint16_t chain;  /* not kept for sums, which have none */
@@ -35,10 +32,9 @@ struct profdata_lane {
 
 struct profdata_backward {
     struct profdata_walk *walk;
-    struct profdata_sums *sums;       /* NULL: each event is told to the sink */
-    struct profdata_lane *lanes;      /* by thread index */
-    struct profdata_threads *threads; /* the worker's own, for look-ups; their items are the walk's */
-    struct profdata_skeleton *skeleton; /* NULL: the walk is the only one */
+    struct profdata_sums *sums;  /* NULL: each event is told to the sink */
+    struct profdata_lane *lanes; /* by thread index */
+    struct profdata_threads *threads;
     /* Label → lane << 32 | index in its stack, of the last one that was begun: a hint that tells at once, mostly, whether an
      * ancestor has the label. */
     LAM_ARRAY(uint64_t) open;
@@ -47,24 +43,14 @@ struct profdata_backward {
 int profdata_backward_open(struct profdata_backward *back, struct profdata_walk *walk);
 void profdata_backward_close(struct profdata_backward *back);
 
-/* Events first … end - 1, the last one first. LAM_OK or a code; UNSUPPORTED for one of many walks that met intervals which overlap:
- * who is inside whom cannot be told from a part of the file then. */
+/* Events first … end - 1, the last one first. LAM_OK or a code. */
 int profdata_backward_range(struct profdata_backward *back, uint64_t first, uint64_t end);
 
-/* An interval that a later chunk told of is under way: inside the one before. */
-int profdata_backward_enter(struct profdata_backward *back, uint32_t lane_index, uint32_t node);
-
-/* The same of one that another walk had under way: its children so far are not known. */
+/* An interval that another walk had under way is so here, inside the one before: its children so far are not known. */
 int profdata_backward_resume(struct profdata_backward *back, uint32_t lane_index, uint64_t start,
                              uint64_t end, uint64_t id, uint32_t label);
 
 /* Ends all that is under way. */
 int profdata_backward_finish(struct profdata_backward *back);
-
-/* Ends all of a thread's that began at `end` or later: nothing that is still to come lies in it. */
-int profdata_backward_until(struct profdata_backward *back, uint32_t lane_index, uint64_t end);
-
-/* Forgets what is under way. */
-void profdata_backward_leave(struct profdata_backward *back, uint32_t lane_index);
 
 #endif

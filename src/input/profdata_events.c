@@ -70,9 +70,8 @@ struct look {
     size_t edges_max; /* of a chunk; 0: none are wanted */
 };
 
-/* *out is NULL for one beyond `max`. */
-static int thread_of(struct profdata_threads *threads, uint32_t tid, size_t max,
-                     struct profdata_thread **out)
+int profdata_thread_add(struct profdata_threads *threads, uint32_t tid, size_t max,
+                        struct profdata_thread **out)
 {
     if (threads->items.count && threads->last_tid == tid) {
         *out = &threads->items.items[threads->last_index];
@@ -157,7 +156,8 @@ static inline __attribute__((always_inline)) int look_run(struct chunk *chunk, c
     for (uint64_t i = 0; rc >= 0 && i < count; i++, bytes += is_wide ? 32 : 24) {
         struct profdata_event event = profdata_event_read(bytes, is_wide);
         if (!thread || thread->tid != event.thread) {
-            rc = thread_of(&chunk->threads, event.thread, PROFDATA_CHUNK_THREADS_MAX, &thread);
+            rc = profdata_thread_add(&chunk->threads, event.thread, PROFDATA_CHUNK_THREADS_MAX,
+                                     &thread);
             if (rc < 0)
                 return rc;
         }
@@ -235,6 +235,15 @@ static void finish_thread(struct profdata_thread *thread)
         thread->start = 0;
 }
 
+void profdata_threads_finish(struct profdata_threads *threads)
+{
+    array_each(&threads->items, thread) finish_thread(thread);
+    /* The last look-up may have been of a thread that was found only now, or of none. */
+    bool has_any = threads->items.items && threads->items.count;
+    threads->last_tid = has_any ? threads->items.items[0].tid : 0;
+    threads->last_index = has_any ? 0 : PROFDATA_NO_THREAD;
+}
+
 static int join(struct profdata_threads *threads, const struct look *look)
 {
     for (size_t i = 0; i < look->count; i++) {
@@ -242,7 +251,7 @@ static int join(struct profdata_threads *threads, const struct look *look)
         array_each(&look->chunks[i].threads.items, found)
         {
             struct profdata_thread *thread;
-            int rc = thread_of(threads, found->tid, PROFDATA_THREADS_MAX, &thread);
+            int rc = profdata_thread_add(threads, found->tid, PROFDATA_THREADS_MAX, &thread);
             if (rc < 0)
                 return rc;
             if (thread)
@@ -251,11 +260,7 @@ static int join(struct profdata_threads *threads, const struct look *look)
                 threads->left_out += found->intervals + found->instants + found->integers;
         }
     }
-    array_each(&threads->items, thread) finish_thread(thread);
-    /* The last look-up may have been of a thread that was found only now, or of none. */
-    bool has_any = threads->items.items && threads->items.count;
-    threads->last_tid = has_any ? threads->items.items[0].tid : 0;
-    threads->last_index = has_any ? 0 : PROFDATA_NO_THREAD;
+    profdata_threads_finish(threads);
     return LAM_OK;
 }
 

@@ -40,10 +40,10 @@ static inline __attribute__((always_inline)) struct profdata_event profdata_even
     event.kind = is_wide ? profdata_u64(at) : profdata_u32(at);
     event.id = is_wide ? profdata_u64(at + 8) : profdata_u32(at + 4);
     at += is_wide ? 16 : 8;
-    uint64_t upper = profdata_u32(at + 12);
-    event.thread = profdata_u32(at);
-    event.start = profdata_u32(at + 4) | (upper & 0xffff0000) << 16;
-    event.end = profdata_u32(at + 8) | (upper & 0xffff) << 32;
+    uint64_t thread_and_start = profdata_u64(at), end_and_upper = profdata_u64(at + 8);
+    event.thread = (uint32_t)thread_and_start;
+    event.start = thread_and_start >> 32 | end_and_upper >> 48 << 32;
+    event.end = end_and_upper & UINT64_C(0xffffffffffff);
     return event;
 }
 
@@ -108,8 +108,6 @@ struct profdata_node {
     uint64_t start, end, kind, id;
     uint32_t parent; /* index + 1; 0: none */
     uint32_t thread; /* index */
-    uint32_t flags; /* as the walk of its own chunk found them; the rest is what all walks add to it */
-    _Atomic uint64_t children_time;
 };
 
 struct profdata_skeleton {
@@ -121,6 +119,13 @@ struct profdata_skeleton {
     uint64_t *ends; /* of the last interval of the thread in this chunk or before it; 0: there is none */
     uint32_t *tops; /* the innermost node under way then, + 1; 0: none */
 };
+
+/* The thread of this number, which is added where it is new; *out is NULL for one beyond `max` of them. LAM_OK or LAM_E_NOMEM. */
+int profdata_thread_add(struct profdata_threads *threads, uint32_t tid, size_t max,
+                        struct profdata_thread **out);
+
+/* What is left to do when all events have been looked at. */
+void profdata_threads_finish(struct profdata_threads *threads);
 
 /* Looks at all events, with the pool's threads (NULL: alone). With more than one of them, or where chunk_events is set, the skeleton is
  * made as well, unless it is NULL; it has no chunks where it would grow out of proportion. LAM_OK or LAM_E_NOMEM. */

@@ -119,12 +119,21 @@ static int64_t zero_of(const struct profdata_files *files, const struct profdata
     return (int64_t)(source->meta.start_unix_ns - files->start_unix_ns);
 }
 
+static int open_file(const struct profdata_files *files, struct slot *slot)
+{
+    if (!files->opened || slot->source != files->sources)
+        return profdata_open(&slot->file, slot->source->path, &slot->err);
+    slot->file = *files->opened;
+    *files->opened = (struct profdata_file){.name = NULL};
+    return LAM_OK;
+}
+
 /* Tells the sink nothing. pool: what its own events are looked at with; NULL: alone. */
 static int make_ready(struct pushing *pushing, struct slot *slot, struct pool *pool)
 {
     const struct profdata_files *files = pushing->files;
     const struct profdata_source *source = slot->source;
-    int rc = profdata_open(&slot->file, source->path, &slot->err);
+    int rc = open_file(files, slot);
     if (rc < 0)
         return rc;
     rc = profdata_strings_open(&slot->strings, &slot->file, &slot->labels.names, &slot->err);

@@ -4,6 +4,7 @@
 #define LAMELLA_INPUT_PROFDATA_FILES_H
 
 #include "base/pool.h"
+#include "input/profdata_container.h"
 #include "input/profdata_metadata.h"
 #include "profile/sink.h"
 
@@ -17,6 +18,7 @@ struct profdata_files {
     const struct profile_sink *sink;
     const struct profdata_source *sources;
     size_t count;
+    struct profdata_file *opened; /* the first of them, opened already: it is taken; NULL */
     uint64_t start_unix_ns; /* the session's zero */
     struct pool *pool;
     struct profile_session_end *totals; /* what is in them is added */

@@ -1,12 +1,95 @@
-/* A self-profile on all cores, into sums. The skeleton (profdata_events.h) says for each chunk which intervals of later chunks are
- * under way at its end; so every chunk can be walked by itself, and what is added up does not depend on who did which. */
-#include <stdatomic.h>
+/* A self-profile into sums, straight (profdata_nested.h): by one thread, which finds the file's threads on the way, or on all cores.
+ * Then the skeleton (profdata_events.h) says for each chunk which intervals of later chunks are under way at its end; so every chunk can
+ * be walked by itself, and what is added up does not depend on who did which. */
+#include <stdlib.h>
 
 #include "base/memory.h"
-#include "input/profdata_backward.h"
+#include "input/profdata_nested.h"
+
+/* ---- by one ---- */
+
+struct seen {
+    uint64_t first_event;
+    size_t index; /* of a thread, as they were found */
+};
+
+static int compare_seen(const void *left, const void *right)
+{
+    uint64_t a = ((const struct seen *)left)->first_event,
+             b = ((const struct seen *)right)->first_event;
+    return a < b ? -1 : a > b;
+}
+
+/* What a look at all events would have said. */
+static void fill_thread(struct profdata_thread *thread, const struct profdata_nested_lane *lane)
+{
+    thread->start = lane->instant_start;
+    thread->end = lane->instant_end;
+    thread->interval_start = lane->interval_start;
+    thread->interval_end = lane->interval_end;
+    thread->intervals = lane->intervals;
+    thread->instants = lane->instants;
+    thread->integers = lane->integers;
+    thread->backward = lane->backward;
+}
+
+static int list_threads(struct profdata_nested *nested, const struct seen *seen,
+                        struct profdata_threads *threads)
+{
+    struct profdata_sums *sums = nested->sums;
+    int rc = profdata_sums_lanes(sums, nested->lanes.count);
+    for (size_t i = 0; rc >= 0 && i < nested->lanes.count; i++) {
+        struct profdata_thread *thread;
+        const struct profdata_nested_lane *lane = &nested->lanes.items[seen[i].index];
+        rc = profdata_thread_add(threads, nested->threads->items.items[seen[i].index].tid,
+                                 PROFDATA_THREADS_MAX, &thread);
+        if (rc < 0)
+            return rc;
+        fill_thread(thread, lane);
+        sums->lanes[i].self = lane->self;
+        sums->lanes[i].backward = lane->backward;
+    }
+    profdata_threads_finish(threads);
+    return rc;
+}
+
+/* In the order of their first events, as all look-ups find them. */
+static int sort_threads(struct profdata_nested *nested, struct profdata_threads *threads)
+{
+    size_t count = nested->lanes.count;
+    struct seen *seen = mem_alloc((count + 1) * sizeof *seen);
+    if (!seen)
+        return LAM_E_NOMEM;
+    for (size_t i = 0; i < count; i++)
+        seen[i] = (struct seen){nested->lanes.items[i].first_event, i};
+    qsort(seen, count, sizeof *seen, compare_seen);
+    int rc = list_threads(nested, seen, threads);
+    mem_free(seen);
+    return rc;
+}
+
+int profdata_walk_straight(struct profdata_walk *walk, struct profdata_sums *sums,
+                           struct profdata_threads *threads)
+{
+    struct profdata_threads found = {.last_index = 0};
+    struct profdata_nested nested = {.finds_threads = true};
+    int rc = profdata_nested_open(&nested, walk, sums, &found);
+    if (rc >= 0)
+        rc = profdata_nested_range(&nested, 0, profdata_event_count(walk->file));
+    *threads = (struct profdata_threads){.last_index = 0};
+    if (rc >= 0)
+        rc = sort_threads(&nested, threads);
+    if (rc < 0)
+        profdata_threads_free(threads);
+    profdata_nested_close(&nested);
+    profdata_threads_free(&found);
+    return rc;
+}
+
+/* ---- by many ---- */
 
 struct worker {
-    struct profdata_backward back;
+    struct profdata_nested nested;
     struct profdata_sums sums;
     struct profdata_threads threads; /* what a look-up remembers is the worker's own */
     LAM_ARRAY(uint32_t) nodes;
@@ -18,6 +101,13 @@ struct chunks {
     struct worker *workers;
 };
 
+static int enter_node(struct worker *worker, uint32_t lane, const struct profdata_node *node)
+{
+    uint32_t label;
+    int rc = profdata_sums_label(&worker->sums, node->kind, node->id, &label);
+    return rc < 0 ? rc : profdata_nested_enter(&worker->nested, lane, node->start, node->end, label);
+}
+
 /* What is under way at the chunk's end, the outermost first. */
 static int enter_chunk(const struct chunks *chunks, struct worker *worker, size_t chunk)
 {
@@ -25,47 +115,41 @@ static int enter_chunk(const struct chunks *chunks, struct worker *worker, size_
     const uint32_t *tops = skeleton->tops + chunk * skeleton->threads;
     int rc = LAM_OK;
     for (uint32_t i = 0; i < skeleton->threads; i++) {
+        profdata_nested_clear(&worker->nested.lanes.items[i]);
         array_clear(&worker->nodes);
         for (uint32_t node = tops[i]; rc >= 0 && node; node = skeleton->nodes.items[node - 1].parent)
             rc = array_push(&worker->nodes, node);
         for (size_t at = worker->nodes.count; rc >= 0 && at-- > 0;)
-            rc = profdata_backward_enter(&worker->back, i, worker->nodes.items[at]);
+            rc = enter_node(worker, i, &skeleton->nodes.items[worker->nodes.items[at] - 1]);
     }
     return rc;
 }
 
-/* Hands what reaches on into earlier chunks to the skeleton. It must be just what that has: else the file is not as it seemed. */
-static int hand_over(struct profdata_skeleton *skeleton, const struct profdata_lane *lane,
-                     uint32_t top)
+/* Whether what reaches on into earlier chunks is just what the skeleton has: else the file is not as it seemed. */
+static bool is_as_told(const struct profdata_skeleton *skeleton,
+                       const struct profdata_nested_lane *lane, uint32_t top)
 {
-    for (size_t i = lane->stack.count; i-- > 0;) {
-        const struct profdata_open *item = &lane->stack.items[i];
-        if (!top || (item->node && item->node != top))
-            return LAM_E_UNSUPPORTED;
-        struct profdata_node *node = &skeleton->nodes.items[top - 1];
-        if (node->start != item->start || node->end != item->end || node->id != item->id)
-            return LAM_E_UNSUPPORTED;
-        if (!item->node)
-            node->flags = item->flags; /* only the walk of its own chunk comes here */
-        /* relaxed: a sum, which is read when all walks have ended */
-        atomic_fetch_add_explicit(&node->children_time, item->children_time, memory_order_relaxed);
+    const struct profdata_nested_open *items = profdata_nested_items(lane);
+    for (size_t i = lane->count; i-- > 0;) {
+        const struct profdata_node *node = top ? &skeleton->nodes.items[top - 1] : NULL;
+        if (!node || (int64_t)node->start != items[i].start || node->end != items[i].end)
+            return false;
         top = node->parent;
     }
-    return top ? LAM_E_UNSUPPORTED : LAM_OK;
+    return top == 0;
 }
 
 static int leave_chunk(const struct chunks *chunks, struct worker *worker, size_t chunk)
 {
-    struct profdata_skeleton *skeleton = chunks->skeleton;
+    const struct profdata_skeleton *skeleton = chunks->skeleton;
     size_t before = (chunk - 1) * skeleton->threads; /* of what is read for a chunk behind another */
-    int rc = LAM_OK;
-    for (uint32_t i = 0; rc >= 0 && i < skeleton->threads; i++) {
-        rc = profdata_backward_until(&worker->back, i, chunk ? skeleton->ends[before + i] : 0);
-        if (rc >= 0)
-            rc = hand_over(skeleton, &worker->back.lanes[i], chunk ? skeleton->tops[before + i] : 0);
-        profdata_backward_leave(&worker->back, i);
+    for (uint32_t i = 0; i < skeleton->threads; i++) {
+        struct profdata_nested_lane *lane = &worker->nested.lanes.items[i];
+        profdata_nested_until(lane, chunk ? skeleton->ends[before + i] : 0);
+        if (!is_as_told(skeleton, lane, chunk ? skeleton->tops[before + i] : 0))
+            return LAM_E_UNSUPPORTED;
     }
-    return rc;
+    return LAM_OK;
 }
 
 static int walk_chunk(void *ctx, size_t item, unsigned number)
@@ -77,49 +161,25 @@ static int walk_chunk(void *ctx, size_t item, unsigned number)
     uint64_t first = chunk * size, end = events - first < size ? events : first + size;
     int rc = enter_chunk(chunks, worker, chunk);
     if (rc >= 0)
-        rc = profdata_backward_range(&worker->back, first, end);
+        rc = profdata_nested_range(&worker->nested, first, end);
     return rc < 0 ? rc : leave_chunk(chunks, worker, chunk);
 }
 
 static int open_worker(struct worker *worker, const struct chunks *chunks,
                        struct profdata_names *names)
 {
-    worker->back.sums = &worker->sums;
-    worker->back.skeleton = chunks->skeleton;
-    int rc = profdata_sums_open(&worker->sums, names, chunks->skeleton->threads);
-    if (rc >= 0)
-        rc = profdata_backward_open(&worker->back, chunks->walk);
+    int rc = profdata_sums_open(&worker->sums, names, 0);
     worker->threads = *chunks->walk->threads; /* borrowed: items and map are only read */
-    worker->back.threads = &worker->threads;
-    return rc;
+    return rc < 0
+               ? rc
+               : profdata_nested_open(&worker->nested, chunks->walk, &worker->sums, &worker->threads);
 }
 
 static void close_worker(struct worker *worker)
 {
-    if (worker->back.walk)
-        profdata_backward_close(&worker->back);
+    profdata_nested_close(&worker->nested);
     profdata_sums_free(&worker->sums);
     array_free(&worker->nodes);
-}
-
-/* Intervals that several chunks have a share in are told once all have been walked. */
-static int add_nodes(const struct profdata_skeleton *skeleton, struct profdata_sums *sums)
-{
-    int rc = LAM_OK;
-    for (size_t i = 0; rc >= 0 && i < skeleton->nodes.count; i++) {
-        const struct profdata_node *node = &skeleton->nodes.items[i];
-        uint64_t length = node->end - node->start;
-        /* relaxed: the pool's end has published it */
-        uint64_t children = atomic_load_explicit(&node->children_time, memory_order_relaxed);
-        uint64_t self = length - (children < length ? children : length);
-        uint32_t label;
-        rc = profdata_sums_label(sums, node->kind, node->id, &label);
-        if (rc >= 0)
-            rc = profdata_sums_interval(sums, label, length, self,
-                                        (node->flags & PROFILE_INTERVAL_RECURSIVE) != 0);
-        sums->lanes[node->thread].self += self;
-    }
-    return rc;
 }
 
 int profdata_walk_chunks(struct profdata_walk *walk, struct profdata_skeleton *skeleton,
@@ -133,10 +193,10 @@ int profdata_walk_chunks(struct profdata_walk *walk, struct profdata_skeleton *s
         rc = open_worker(&chunks.workers[i], &chunks, sums->names);
     if (rc >= 0)
         rc = pool_run(pool, skeleton->chunks, walk_chunk, &chunks);
-    for (size_t i = 0; rc >= 0 && i < count; i++)
+    for (size_t i = 0; rc >= 0 && i < count; i++) {
         rc = profdata_sums_merge(sums, &chunks.workers[i].sums);
-    if (rc >= 0)
-        rc = add_nodes(skeleton, sums);
+        profdata_nested_add_lanes(&chunks.workers[i].nested, sums);
+    }
     for (size_t i = 0; chunks.workers && i < count; i++)
         close_worker(&chunks.workers[i]);
     mem_free(chunks.workers);

@@ -6,10 +6,39 @@
 #include "input/profdata_sums.h"
 #include "reader/stream_file.h" /* enum stream_damage */
 
+enum { STRAIGHT_EVENTS_MAX = 1 << 20 }; /* 32 MB */
+
 static bool has_branches(const struct profile_sink *sink)
 {
     return sink->branches && sink->wants.order == PROFILE_ORDER_ANY && !sink->wants.sums &&
            !sink->wants.paths;
+}
+
+/* Looking and adding up in one go takes the least time of all cores together, many at once the least until it is done. */
+static bool goes_straight(const struct profdata_walk *walk)
+{
+    return walk->sink->wants.sums && (pool_threads(walk->pool) == 1 ||
+                                      profdata_event_count(walk->file) <= STRAIGHT_EVENTS_MAX);
+}
+
+/* UNSUPPORTED, and nothing has been done, where the file needs more than that; with faults in its strings, too: see ready_sums(). */
+static int look_and_add(struct profdata_walk *walk)
+{
+    struct profdata_faults faults = walk->file->faults;
+    struct profdata_added **added = &walk->ready.sums;
+    *added = profdata_added_new(walk->strings, 0);
+    if (!*added)
+        return LAM_E_NOMEM;
+    int rc = profdata_walk_straight(walk, &(*added)->sums, walk->threads);
+    if (rc >= 0 && walk->file->faults.count != faults.count) {
+        profdata_threads_free(walk->threads);
+        rc = LAM_E_UNSUPPORTED;
+    }
+    if (rc < 0)
+        profdata_added_free(added);
+    if (rc == LAM_E_UNSUPPORTED)
+        walk->file->faults = faults;
+    return rc;
 }
 
 int profdata_push_look(struct profdata_walk *walk)
@@ -20,10 +49,13 @@ int profdata_push_look(struct profdata_walk *walk)
         profdata_fault(file, LAM_E_TRUNCATED, profdata_offset_of(file, PROFDATA_EVENTS, size - 1),
                        "the event data ends inside an event; events read before it: %llu",
                        (unsigned long long)profdata_event_count(file));
-    bool is_in_parts = has_branches(walk->sink);
+    bool is_in_parts = has_branches(walk->sink), is_straight = goes_straight(walk);
+    int rc = is_straight ? look_and_add(walk) : LAM_E_UNSUPPORTED;
+    if (rc != LAM_E_UNSUPPORTED)
+        return rc;
     walk->skeleton.chunk_events = is_in_parts ? PROFDATA_PART_EVENTS : 0;
-    int rc = profdata_look(file, walk->pool, walk->threads,
-                           walk->sink->wants.sums || is_in_parts ? &walk->skeleton : NULL);
+    bool has_chunks = is_in_parts || (walk->sink->wants.sums && !is_straight);
+    rc = profdata_look(file, walk->pool, walk->threads, has_chunks ? &walk->skeleton : NULL);
     if (walk->threads->left_out)
         profdata_fault(file, LAM_E_TOOBIG, file->size,
                        "more than %d threads; events of others left out: %llu",
@@ -98,50 +130,22 @@ static int push_thread_sums(struct profdata_walk *walk, const struct profdata_su
 
 /* By all threads, if the file allows it. What is wrong with its strings is found and told in the order of one walk alone; so that
  * decides where something is. */
-static int add_up(struct profdata_walk *walk, const struct profdata_order *order,
-                  struct profdata_names *names, struct profdata_sums *sums)
-{
-    struct profdata_faults faults = walk->file->faults;
-    size_t threads = walk->threads->items.count;
-    int rc = profdata_sums_open(sums, names, threads);
-    if (rc < 0)
-        return rc;
-    if (!order->events && walk->skeleton.chunks > 1) {
-        rc = profdata_walk_chunks(walk, &walk->skeleton, walk->pool, sums);
-        bool is_whole = rc != LAM_E_UNSUPPORTED && walk->file->faults.count == faults.count;
-        if (is_whole)
-            return rc;
-        walk->file->faults = faults;
-        profdata_sums_free(sums);
-        rc = profdata_sums_open(sums, names, threads);
-    }
-    return rc < 0 ? rc : profdata_walk_sums(walk, order, sums);
-}
-
-struct profdata_added {
-    struct profdata_names names;
-    struct profdata_sums sums;
-};
-
-static void free_sums(struct profdata_ready *ready)
-{
-    if (!ready->sums)
-        return;
-    profdata_sums_free(&ready->sums->sums);
-    pthread_mutex_destroy(&ready->sums->names.lock);
-    mem_free(ready->sums);
-    ready->sums = NULL;
-}
-
 static int ready_sums(struct profdata_walk *walk)
 {
-    struct profdata_added *added = mem_zalloc(1, sizeof *added);
-    if (!added)
-        return LAM_E_NOMEM;
-    added->names.strings = walk->strings;
-    pthread_mutex_init(&added->names.lock, NULL);
-    walk->ready.sums = added;
-    return add_up(walk, &walk->ready.order, &added->names, &added->sums);
+    const struct profdata_order *order = &walk->ready.order;
+    struct profdata_added **added = &walk->ready.sums;
+    struct profdata_faults faults = walk->file->faults;
+    size_t threads = walk->threads->items.count;
+    *added = profdata_added_new(walk->strings, threads);
+    if (*added && !order->events && walk->skeleton.chunks > 1) {
+        int rc = profdata_walk_chunks(walk, &walk->skeleton, walk->pool, &(*added)->sums);
+        if (rc != LAM_E_UNSUPPORTED && walk->file->faults.count == faults.count)
+            return rc;
+        walk->file->faults = faults;
+        profdata_added_free(added);
+        *added = profdata_added_new(walk->strings, threads);
+    }
+    return *added ? profdata_walk_sums(walk, order, &(*added)->sums) : LAM_E_NOMEM;
 }
 
 static int push_sums(struct profdata_walk *walk)
@@ -157,7 +161,7 @@ int profdata_push_ready(struct profdata_walk *walk)
 {
     walk->ready.is_ready = true;
     int rc = profdata_sort(walk->file, walk->threads, &walk->ready.order);
-    return rc >= 0 && walk->sink->wants.sums ? ready_sums(walk) : rc;
+    return rc >= 0 && walk->sink->wants.sums && !walk->ready.sums ? ready_sums(walk) : rc;
 }
 
 static int walk_events(struct profdata_walk *walk)
@@ -182,7 +186,7 @@ int profdata_push_events(struct profdata_walk *walk)
 void profdata_push_free(struct profdata_walk *walk)
 {
     profdata_order_free(&walk->ready.order);
-    free_sums(&walk->ready);
+    profdata_added_free(&walk->ready.sums);
     profdata_walk_free(walk);
 }
 

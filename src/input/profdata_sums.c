@@ -13,8 +13,14 @@ enum { LABELS_MAX = 1u << 28, FIRST_LABELS = 256 };
 int profdata_sums_open(struct profdata_sums *sums, struct profdata_names *names, size_t threads)
 {
     sums->names = names;
-    sums->lane_count = threads;
+    return profdata_sums_lanes(sums, threads);
+}
+
+int profdata_sums_lanes(struct profdata_sums *sums, size_t threads)
+{
+    mem_free(sums->lanes);
     sums->lanes = mem_zalloc(threads + 1, sizeof *sums->lanes);
+    sums->lane_count = sums->lanes ? threads : 0;
     return sums->lanes ? LAM_OK : LAM_E_NOMEM;
 }
 
@@ -31,6 +37,28 @@ void profdata_sums_free(struct profdata_sums *sums)
     map_free(&sums->kinds);
     map_free(&sums->pairs);
     *sums = (struct profdata_sums){.names = NULL};
+}
+
+struct profdata_added *profdata_added_new(struct profdata_strings *strings, size_t threads)
+{
+    struct profdata_added *added = mem_zalloc(1, sizeof *added);
+    if (!added)
+        return NULL;
+    added->names.strings = strings;
+    pthread_mutex_init(&added->names.lock, NULL);
+    if (profdata_sums_open(&added->sums, &added->names, threads) < 0)
+        profdata_added_free(&added);
+    return added;
+}
+
+void profdata_added_free(struct profdata_added **added)
+{
+    if (!*added)
+        return;
+    profdata_sums_free(&(*added)->sums);
+    pthread_mutex_destroy(&(*added)->names.lock);
+    mem_free(*added);
+    *added = NULL;
 }
 
 /* ---- labels ---- */
@@ -64,7 +92,7 @@ static int new_label(struct profdata_sums *sums, uint64_t kind, uint64_t id, uin
     if (rc < 0)
         return rc;
     *label = sums->count++;
-    sums->sums[*label] = (struct profdata_sum){.min = UINT64_MAX};
+    sums->sums[*label] = (struct profdata_sum){.min = UINT64_MAX, .open_lane = PROFDATA_NO_THREAD};
     sums->marks[*label] = (struct profdata_marks){.min = UINT64_MAX};
     sums->keys[*label] = (struct profdata_key){kind, id};
     return LAM_OK;
@@ -78,73 +106,78 @@ static int shared_name(struct profdata_sums *sums, uint64_t id, uint32_t *name)
     return rc;
 }
 
-/* The name of an event's string. Those of the table are read as they are; others mostly come again soon. */
+/* The name of an event's string: those of the table are read as they are. */
 static int name_of(struct profdata_sums *sums, uint64_t id, uint32_t *name)
 {
     const struct profdata_strings *strings = sums->names->strings;
-    if (id < strings->virtual_count && strings->virtual_names[id] != INTERN_NONE) {
-        *name = strings->virtual_names[id];
-        return LAM_OK;
-    }
-    size_t slot = (id ^ id >> 10) % PROFDATA_SUMS_NAMES;
-    if (id == 0 || sums->known[slot].id != id) {
-        int rc = shared_name(sums, id, &sums->known[slot].name);
-        sums->known[slot].id = rc < 0 ? 0 : id;
-        if (rc < 0)
-            return rc;
-    }
-    *name = sums->known[slot].name;
+    if (id >= strings->virtual_count || strings->virtual_names[id] == INTERN_NONE)
+        return shared_name(sums, id, name);
+    *name = strings->virtual_names[id];
     return LAM_OK;
 }
 
 static int table_of(struct profdata_sums *sums, uint64_t kind, uint32_t *table)
 {
     size_t slot = (kind ^ kind >> 4) % PROFDATA_SUMS_CACHE;
-    if (!sums->cache[slot].is_set || sums->cache[slot].id != kind) {
+    if (!sums->cache[slot].table_and_1 || sums->cache[slot].id != kind) {
         uint32_t name;
         int rc = shared_name(sums, kind, &name);
         uint64_t *known = rc < 0 ? NULL : map_slot(&sums->kinds, name, sums->kinds.count, NULL);
         if (!known)
             return rc < 0 ? rc : LAM_E_NOMEM;
         sums->cache[slot].id = kind;
-        sums->cache[slot].table = (uint32_t)*known;
-        sums->cache[slot].is_set = true;
+        sums->cache[slot].table_and_1 = (uint32_t)*known + 1;
     }
-    *table = sums->cache[slot].table;
+    *table = sums->cache[slot].table_and_1 - 1;
+    return LAM_OK;
+}
+
+static int label_of_pair(struct profdata_sums *sums, const struct profdata_key *key, uint32_t table,
+                         uint32_t name, uint32_t *label)
+{
+    bool added;
+    uint64_t *known = map_slot(&sums->pairs, (uint64_t)table << 32 | name, 0, &added);
+    if (!known)
+        return LAM_E_NOMEM;
+    int rc = added ? new_label(sums, key->kind, key->id, label) : LAM_OK;
+    if (rc >= 0 && added)
+        *known = *label;
+    *label = (uint32_t)*known;
+    return rc;
+}
+
+static int label_of_table(struct profdata_sums *sums, const struct profdata_key *key,
+                          uint32_t table, uint32_t name, uint32_t *label)
+{
+    if (name >= sums->tables[table].count &&
+        array_resize(&sums->tables[table], (size_t)name + name / 2 + 64) < 0)
+        return LAM_E_NOMEM;
+    uint32_t *place = &sums->tables[table].items[name];
+    int rc = *place ? LAM_OK : new_label(sums, key->kind, key->id, label);
+    if (rc < 0)
+        return rc;
+    *place = *place ? *place : *label + 1;
+    *label = *place - 1;
     return LAM_OK;
 }
 
 int profdata_sums_label_slow(struct profdata_sums *sums, uint64_t kind, uint64_t id, uint32_t *label)
 {
+    const struct profdata_key key = {kind, id};
     uint32_t table, name;
     int rc = table_of(sums, kind, &table);
     if (rc >= 0)
         rc = name_of(sums, id, &name);
-    if (rc < 0)
-        return rc;
-    if (table >= PROFDATA_SUMS_KINDS) {
-        bool added;
-        uint64_t *known = map_slot(&sums->pairs, (uint64_t)table << 32 | name, 0, &added);
-        if (!known)
-            return LAM_E_NOMEM;
-        rc = added ? new_label(sums, kind, id, label) : LAM_OK;
-        if (rc >= 0 && added)
-            *known = *label;
-        *label = (uint32_t)*known;
-        return rc;
+    if (rc >= 0)
+        rc = table < PROFDATA_SUMS_KINDS ? label_of_table(sums, &key, table, name, label)
+                                         : label_of_pair(sums, &key, table, name, label);
+    if (rc >= 0 && id >= sums->names->strings->virtual_count) {
+        size_t place = profdata_sums_slot(id);
+        sums->known[place].kind = kind;
+        sums->known[place].id = id;
+        sums->known[place].label_and_1 = *label + 1;
     }
-    if (name >= sums->tables[table].count &&
-        array_resize(&sums->tables[table], (size_t)name + name / 2 + 64) < 0)
-        return LAM_E_NOMEM;
-    uint32_t *place = &sums->tables[table].items[name];
-    if (*place == 0) {
-        rc = new_label(sums, kind, id, label);
-        if (rc < 0)
-            return rc;
-        *place = *label + 1;
-    }
-    *label = *place - 1;
-    return LAM_OK;
+    return rc;
 }
 
 /* ---- adding up ---- */
@@ -158,12 +191,6 @@ static void add_values(struct profdata_marks *to, const struct profdata_marks *f
     to->max = from->max > to->max ? from->max : to->max;
 }
 
-void profdata_sums_integer(struct profdata_sums *sums, uint32_t label, uint64_t value)
-{
-    struct profdata_marks one = {1, 1, value, value, value};
-    add_values(&sums->marks[label], &one);
-}
-
 int profdata_sums_merge(struct profdata_sums *into, const struct profdata_sums *from)
 {
     int rc = LAM_OK;
@@ -174,19 +201,13 @@ int profdata_sums_merge(struct profdata_sums *into, const struct profdata_sums *
         if (rc < 0)
             return rc;
         struct profdata_sum *to = &into->sums[label];
-        to->intervals += sum->intervals;
-        to->self += sum->self;
-        to->time += sum->time;
         to->wall += sum->wall;
+        to->inner += sum->inner;
+        to->recursive += sum->recursive;
         to->min = sum->min < to->min ? sum->min : to->min;
         to->max = sum->max > to->max ? sum->max : to->max;
         add_values(&into->marks[label], &from->marks[i]);
         rc = duration_histogram_merge(&to->durations, &sum->durations);
-    }
-    for (size_t i = 0; i < from->lane_count && i < into->lane_count; i++) {
-        into->lanes[i].self += from->lanes[i].self;
-        into->lanes[i].backward += from->lanes[i].backward;
-        into->lanes[i].overlapping += from->lanes[i].overlapping;
     }
     return rc;
 }
@@ -200,13 +221,14 @@ int profdata_sums_push(const struct profdata_sums *sums, struct profdata_labels 
     for (uint32_t i = 0; rc >= 0 && i < sums->count; i++) {
         const struct profdata_sum *sum = &sums->sums[i];
         const struct profdata_marks *marks = &sums->marks[i];
+        uint64_t intervals = duration_histogram_count(&sum->durations);
         struct profile_sum told = {
             .process = process,
-            .intervals = sum->intervals,
-            .self_ns = sum->self,
-            .time_ns = sum->time,
+            .intervals = intervals,
+            .self_ns = sum->wall - sum->inner,
+            .time_ns = sum->wall - sum->recursive,
             .wall_ns = sum->wall,
-            .min_ns = sum->intervals ? sum->min : 0,
+            .min_ns = intervals ? sum->min : 0,
             .max_ns = sum->max,
             .durations = &sum->durations,
             .instants = marks->instants,

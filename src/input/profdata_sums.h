@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "input/profdata_events.h"
 #include "input/profdata_labels.h"
 #include "profile/duration_histogram.h"
 
@@ -19,8 +20,13 @@ enum { PROFDATA_SUMS_KINDS = 24, PROFDATA_SUMS_CACHE = 16, PROFDATA_SUMS_NAMES =
 
 /* A cache line: what every interval adds to. */
 struct profdata_sum {
-    uint64_t intervals, self, time, wall, min, max;
-    struct duration_histogram durations;
+    uint64_t wall;      /* of all, */
+    uint64_t inner;     /* of their children: the rest is self time */
+    uint64_t recursive; /* of those inside another one of the label */
+    uint64_t min, max;
+    struct duration_histogram durations; /* counts them, too */
+    /* Where a walk straight into sums met the label; lane PROFDATA_NO_THREAD: nowhere. */
+    uint32_t open_lane, open_at;
 };
 
 struct profdata_marks { /* instants and integers of a label */
@@ -44,13 +50,12 @@ struct profdata_sums {
 
     /* Inside: how an event's label is found. */
     struct {
-        uint64_t id; /* string of a kind */
-        uint32_t table;
-        bool is_set;
+        uint64_t id;          /* string of a kind */
+        uint32_t table_and_1; /* 0: nothing is here */
     } cache[PROFDATA_SUMS_CACHE];
     struct {
-        uint64_t id; /* string of an event that no table knows, and its name */
-        uint32_t name;
+        uint64_t kind, id; /* an event whose name is in no table */
+        uint32_t label_and_1;
     } known[PROFDATA_SUMS_NAMES];
     LAM_ARRAY(uint32_t) tables[PROFDATA_SUMS_KINDS]; /* by name: label + 1 */
     struct map kinds;                                /* name of a kind → its table */
@@ -61,34 +66,53 @@ struct profdata_sums {
 int profdata_sums_open(struct profdata_sums *sums, struct profdata_names *names, size_t threads);
 void profdata_sums_free(struct profdata_sums *sums);
 
+/* Makes its threads so many. LAM_OK or LAM_E_NOMEM. */
+int profdata_sums_lanes(struct profdata_sums *sums, size_t threads);
+
+/* Sums with what they need, of a whole file. */
+struct profdata_added {
+    struct profdata_names names;
+    struct profdata_sums sums;
+};
+
+/* Opened for so many threads; NULL when memory is short. */
+struct profdata_added *profdata_added_new(struct profdata_strings *strings, size_t threads);
+void profdata_added_free(struct profdata_added **added); /* NULL in it is fine */
+
 int profdata_sums_label_slow(struct profdata_sums *sums, uint64_t kind, uint64_t id, uint32_t *label);
+
+static inline size_t profdata_sums_slot(uint64_t id)
+{
+    return (id ^ id >> 10) % PROFDATA_SUMS_NAMES;
+}
 
 /* Which of them an event adds to. LAM_OK, LAM_E_NOMEM or LAM_E_FULL. */
 static inline int profdata_sums_label(struct profdata_sums *sums, uint64_t kind, uint64_t id,
                                       uint32_t *label)
 {
     const struct profdata_strings *strings = sums->names->strings;
-    size_t slot = (kind ^ kind >> 4) % PROFDATA_SUMS_CACHE;
-    if (id < strings->virtual_count && sums->cache[slot].is_set && sums->cache[slot].id == kind &&
-        sums->cache[slot].table < PROFDATA_SUMS_KINDS) {
-        uint32_t name = strings->virtual_names[id], table = sums->cache[slot].table;
-        if (name < sums->tables[table].count && sums->tables[table].items[name]) {
+    size_t slot = (kind ^ kind >> 4) % PROFDATA_SUMS_CACHE, place = profdata_sums_slot(id);
+    uint32_t table = sums->cache[slot].table_and_1 - 1;
+    if (id < strings->virtual_count) {
+        uint32_t name = strings->virtual_names[id];
+        if (sums->cache[slot].id == kind && table < PROFDATA_SUMS_KINDS &&
+            name < sums->tables[table].count && sums->tables[table].items[name]) {
             *label = sums->tables[table].items[name] - 1;
             return LAM_OK;
         }
+    } else if (sums->known[place].id == id && sums->known[place].kind == kind &&
+               sums->known[place].label_and_1) {
+        *label = sums->known[place].label_and_1 - 1;
+        return LAM_OK;
     }
     return profdata_sums_label_slow(sums, kind, id, label);
 }
 
-/* One more interval, of a length without and with what is inside of it. LAM_OK or LAM_E_NOMEM. */
-static inline int profdata_sums_interval(struct profdata_sums *sums, uint32_t label,
-                                         uint64_t length, uint64_t self, bool is_recursive)
+/* One more interval, of a length. LAM_OK or LAM_E_NOMEM. */
+static inline int profdata_sum_add(struct profdata_sum *sum, uint64_t length, bool is_recursive)
 {
-    struct profdata_sum *sum = &sums->sums[label];
-    sum->intervals++;
-    sum->self += self;
-    sum->time += is_recursive ? 0 : length;
     sum->wall += length;
+    sum->recursive += is_recursive ? length : 0;
     sum->min = length < sum->min ? length : sum->min;
     sum->max = length > sum->max ? length : sum->max;
     return duration_histogram_add(&sum->durations, length, 1);
@@ -99,9 +123,17 @@ static inline void profdata_sums_instant(struct profdata_sums *sums, uint32_t la
     sums->marks[label].instants++;
 }
 
-void profdata_sums_integer(struct profdata_sums *sums, uint32_t label, uint64_t value);
+static inline void profdata_sums_integer(struct profdata_sums *sums, uint32_t label, uint64_t value)
+{
+    struct profdata_marks *marks = &sums->marks[label];
+    marks->instants++;
+    marks->values++;
+    marks->sum += value;
+    marks->min = value < marks->min ? value : marks->min;
+    marks->max = value > marks->max ? value : marks->max;
+}
 
-/* Adds all of another worker's. LAM_OK, LAM_E_NOMEM or LAM_E_FULL. */
+/* Adds another worker's, by label; what threads came to is not kept here while there are workers (profdata_nested.h). LAM_OK, LAM_E_NOMEM or LAM_E_FULL. */
 int profdata_sums_merge(struct profdata_sums *into, const struct profdata_sums *from);
 
 /* Tells the sink. LAM_OK, LAM_E_NOMEM or the sink's code. */

@@ -1,5 +1,5 @@
-/* For tests: the events of a self-profile added up three ways, which must agree: one by one as a sink is told of them, by one walk
- * into sums, and by many walks of a chunk each. */
+/* For tests: the events of a self-profile added up four ways, which must agree: one by one as a sink is told of them, by the walk that
+ * knows all rules into sums, straight into sums, and by many walks of a chunk each. */
 #ifndef LAMELLA_INPUT_PROFDATA_TALLY_TEST_H
 #define LAMELLA_INPUT_PROFDATA_TALLY_TEST_H
 
@@ -17,14 +17,30 @@ struct tally_label {
 
 struct tally {
     LAM_ARRAY(struct tally_label) labels; /* by label of the push */
-    uint64_t backward, overlapping, self_ns;
+    LAM_ARRAY(uint64_t) self_ns;          /* by thread of the push */
+    uint64_t backward, overlapping;
 };
+
+enum { TALLY_ALONE, TALLY_STRAIGHT }; /* or so many events in each chunk */
 
 static inline struct tally_label *tally_label(struct tally *tally, uint32_t label)
 {
     if (label >= tally->labels.count && array_resize(&tally->labels, (size_t)label + 1) < 0)
         abort();
     return &tally->labels.items[label];
+}
+
+static inline void tally_self(struct tally *tally, size_t thread, uint64_t self_ns)
+{
+    if (thread >= tally->self_ns.count && array_resize(&tally->self_ns, thread + 1) < 0)
+        abort();
+    tally->self_ns.items[thread] += self_ns;
+}
+
+static inline void tally_free(struct tally *tally)
+{
+    array_free(&tally->labels);
+    array_free(&tally->self_ns);
 }
 
 static inline int tally_interval(void *ctx, const struct profile_interval *it)
@@ -39,7 +55,7 @@ static inline int tally_interval(void *ctx, const struct profile_interval *it)
     to->wall_ns += wall;
     to->time_ns += it->flags & PROFILE_INTERVAL_RECURSIVE ? 0 : wall;
     to->bucket_sum += duration_bucket(wall);
-    tally->self_ns += it->self_ns;
+    tally_self(tally, it->thread - 1, it->self_ns);
     tally->backward += (it->flags & PROFILE_INTERVAL_BACKWARD) != 0;
     tally->overlapping += (it->flags & PROFILE_INTERVAL_OVERLAPS) != 0;
     return LAM_OK;
@@ -74,27 +90,61 @@ static inline int tally_sum(void *ctx, const struct profile_sum *it)
     return LAM_OK;
 }
 
-/* Walks into sums, in chunks of so many events (0: all alone); false where chunks cannot be told from one another. */
-static inline bool tally_sums(struct profdata_walk *walk, struct profdata_order *order,
+/* Threads as two looks saw them. */
+static inline bool tally_same_threads(const struct profdata_threads *a,
+                                      const struct profdata_threads *b)
+{
+    bool is_same = a->items.count == b->items.count;
+    for (size_t i = 0; is_same && i < a->items.count; i++) {
+        const struct profdata_thread *left = &a->items.items[i], *right = &b->items.items[i];
+        is_same = left->tid == right->tid && left->is_ordered == right->is_ordered &&
+                  left->start == right->start && left->end == right->end &&
+                  left->interval_start == right->interval_start &&
+                  left->interval_end == right->interval_end &&
+                  left->intervals == right->intervals && left->instants == right->instants &&
+                  left->integers == right->integers && left->backward == right->backward;
+    }
+    return is_same;
+}
+
+static inline int tally_straight(struct profdata_walk *walk, struct profdata_sums *sums)
+{
+    struct profdata_threads found;
+    int rc = profdata_walk_straight(walk, sums, &found);
+    if (rc >= 0 && !tally_same_threads(&found, walk->threads))
+        abort();
+    profdata_threads_free(&found);
+    return rc;
+}
+
+static inline int tally_chunks(struct profdata_walk *walk, struct profdata_order *order,
+                               uint64_t chunk_events, struct pool *pool, struct profdata_sums *sums)
+{
+    struct profdata_threads threads;
+    struct profdata_skeleton skeleton = {.chunk_events = chunk_events};
+    if (profdata_look(walk->file, pool, &threads, &skeleton) < 0)
+        abort();
+    int rc = skeleton.chunks > 1 && !order->events
+                 ? profdata_walk_chunks(walk, &skeleton, pool, sums)
+                 : LAM_E_UNSUPPORTED;
+    profdata_skeleton_free(&skeleton);
+    profdata_threads_free(&threads);
+    return rc;
+}
+
+/* Walks into sums one of the ways; false where that cannot be. */
+static inline bool tally_sums(struct profdata_walk *walk, struct profdata_order *order, int way,
                               uint64_t chunk_events, struct pool *pool, struct tally *tally)
 {
     static const struct profile_sink_ops ops = {.sum = tally_sum};
     struct profile_sink sink = {.ctx = tally, .ops = &ops};
-    struct profdata_names names = {.strings = walk->strings};
-    struct profdata_sums *sums = calloc(1, sizeof *sums);
-    struct profdata_threads threads;
-    struct profdata_skeleton skeleton = {.chunk_events = chunk_events};
-    int rc = LAM_OK;
-    pthread_mutex_init(&names.lock, NULL);
-    if (!sums || profdata_sums_open(sums, &names, walk->threads->items.count) < 0 ||
-        profdata_look(walk->file, pool, &threads, &skeleton) < 0)
+    struct profdata_added *added = profdata_added_new(walk->strings, walk->threads->items.count);
+    if (!added)
         abort();
-    if (chunk_events)
-        rc = skeleton.chunks > 1 && !order->events
-                 ? profdata_walk_chunks(walk, &skeleton, pool, sums)
-                 : LAM_E_UNSUPPORTED;
-    else
-        rc = profdata_walk_sums(walk, order, sums);
+    struct profdata_sums *sums = &added->sums;
+    int rc = chunk_events            ? tally_chunks(walk, order, chunk_events, pool, sums)
+             : way == TALLY_STRAIGHT ? tally_straight(walk, sums)
+                                     : profdata_walk_sums(walk, order, sums);
     if (rc < 0 && rc != LAM_E_UNSUPPORTED)
         abort();
     if (rc >= 0 && profdata_sums_push(sums, walk->labels, &sink, 1) < 0)
@@ -102,14 +152,20 @@ static inline bool tally_sums(struct profdata_walk *walk, struct profdata_order 
     for (size_t i = 0; i < sums->lane_count; i++) {
         tally->backward += sums->lanes[i].backward;
         tally->overlapping += sums->lanes[i].overlapping;
-        tally->self_ns += sums->lanes[i].self;
+        if (sums->lanes[i].self)
+            tally_self(tally, i, sums->lanes[i].self);
     }
-    profdata_skeleton_free(&skeleton);
-    profdata_threads_free(&threads);
-    profdata_sums_free(sums);
-    free(sums);
-    pthread_mutex_destroy(&names.lock);
+    profdata_added_free(&added);
     return rc >= 0;
+}
+
+static inline bool tally_same_self(const struct tally *a, const struct tally *b)
+{
+    bool is_same = true;
+    for (size_t i = 0; i < a->self_ns.count || i < b->self_ns.count; i++)
+        is_same = is_same && (i < a->self_ns.count ? a->self_ns.items[i] : 0) ==
+                                 (i < b->self_ns.count ? b->self_ns.items[i] : 0);
+    return is_same;
 }
 
 static inline bool tally_equal(const struct tally *a, const struct tally *b)
@@ -122,12 +178,12 @@ static inline bool tally_equal(const struct tally *a, const struct tally *b)
         if (memcmp(left, right, sizeof none) != 0)
             return false;
     }
-    return a->backward == b->backward && a->overlapping == b->overlapping && a->self_ns == b->self_ns;
+    return a->backward == b->backward && a->overlapping == b->overlapping && tally_same_self(a, b);
 }
 
-/* How many of the sizes of chunks could be used; -1 when something did not agree. */
+/* How many of the sizes of chunks could be used; -1 when something did not agree. *straight: whether it could go straight; NULL. */
 static inline int tally_check(struct profdata_file *file, struct pool *pool,
-                              const uint64_t *chunk_events, size_t sizes)
+                              const uint64_t *chunk_events, size_t sizes, bool *straight)
 {
     static const struct profile_sink_ops ops = {.interval = tally_interval, .instant = tally_instant};
     struct tally told = {.backward = 0};
@@ -137,16 +193,19 @@ static inline int tally_check(struct profdata_file *file, struct pool *pool,
     if (profdata_walk_backward(&rig.walk, &rig.order) < 0)
         abort();
     int used = 0;
-    for (size_t i = 0; used >= 0 && i <= sizes; i++) {
+    for (size_t i = 0; used >= 0 && i < sizes + 2; i++) {
         struct tally sums = {.backward = 0};
-        bool is_done = tally_sums(&rig.walk, &rig.order, i ? chunk_events[i - 1] : 0, pool, &sums);
+        uint64_t events = i < 2 ? 0 : chunk_events[i - 2];
+        bool is_done = tally_sums(&rig.walk, &rig.order, (int)i, events, pool, &sums);
+        if (straight && i == TALLY_STRAIGHT)
+            *straight = is_done;
         if (is_done && !tally_equal(&told, &sums))
             used = -1;
         else
-            used += i > 0 && is_done;
-        array_free(&sums.labels);
+            used += i > TALLY_STRAIGHT && is_done;
+        tally_free(&sums);
     }
-    array_free(&told.labels);
+    tally_free(&told);
     profdata_rig_close(&rig);
     return used;
 }

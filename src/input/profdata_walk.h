@@ -31,7 +31,7 @@ struct profdata_walk {
     struct profdata_ready { /* of profdata_push_ready() */
         bool is_ready;
         struct profdata_order order;
-        struct profdata_added *sums; /* for a sink that wants them */
+        struct profdata_added *sums; /* for a sink that wants them; the look has made them already if it could */
     } ready;
 
     /* Inside: the arguments of one event. */
@@ -53,9 +53,13 @@ struct profdata_sums;
 int profdata_walk_sums(struct profdata_walk *walk, const struct profdata_order *order,
                        struct profdata_sums *sums);
 
+/* The same of a file in which nothing overlaps, and that needs no sorting. Its threads are found on the way, as profdata_look() does;
+ * the sums are opened for none. UNSUPPORTED: another walk can do it, and the sums are worth nothing. */
+int profdata_walk_straight(struct profdata_walk *walk, struct profdata_sums *sums,
+                           struct profdata_threads *threads);
+
 /* The same on all of the pool's threads, for a file that needs no sorting and has a skeleton. UNSUPPORTED: only a walk by one
  * alone can do it, and the sums are worth nothing. */
-struct profdata_names;
 int profdata_walk_chunks(struct profdata_walk *walk, struct profdata_skeleton *skeleton,
                          struct pool *pool, struct profdata_sums *sums);
 

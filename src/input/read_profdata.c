@@ -36,6 +36,7 @@ struct reading {
     uint64_t start_unix_ns;                    /* of the earliest */
     struct profile_session_end totals;
     struct lam_error first_error; /* of a file that cannot be read at all */
+    struct profdata_file opened; /* the only readable one so far: to map a file twice takes time */
 };
 
 /* ---- which files there are ---- */
@@ -56,29 +57,43 @@ static int check_events(const struct profdata_file *file, struct lam_error *err)
     return lam_error_at(err, file->faults.code, file->faults.offset, "%s", file->faults.first);
 }
 
+static int look_at_file(struct profdata_source *source, struct profdata_file *file,
+                        struct lam_error *err)
+{
+    struct profdata_strings strings;
+    int rc = profdata_open(file, source->path, err);
+    if (rc < 0)
+        return rc;
+    struct profdata_faults faults = file->faults;
+    source->bytes = file->size;
+    profdata_strings_peek(&strings, file);
+    rc = profdata_metadata_read(&source->meta, &strings);
+    profdata_strings_close(&strings);
+    if (rc >= 0)
+        rc = check_events(file, err);
+    /* What is wrong with the metadata's own string is told as one fault, of the metadata. */
+    file->faults = faults;
+    return rc;
+}
+
 /* Looks at a file's metadata. A file that cannot be read is counted; only a lack of memory ends the search. */
 static int add_file(struct reading *reading, const char *path)
 {
     struct lam_error err = LAM_ERROR_INIT;
-    struct profdata_file file;
+    struct profdata_file file = {.name = NULL};
     struct profdata_source source = {.path = mem_strdup(path)};
-    if (!source.path)
-        return LAM_E_NOMEM;
-    int rc = profdata_open(&file, path, &err);
-    if (rc >= 0) {
-        struct profdata_strings strings;
-        source.bytes = file.size;
-        profdata_strings_peek(&strings, &file);
-        rc = profdata_metadata_read(&source.meta, &strings);
-        if (rc >= 0)
-            rc = check_events(&file, &err);
-        profdata_strings_close(&strings);
-        profdata_close(&file);
-    }
+    int rc = source.path ? look_at_file(&source, &file, &err) : LAM_E_NOMEM;
     if (rc >= 0)
         rc = array_push(&reading->sources, source);
-    if (rc >= 0)
+    if (rc >= 0 && reading->sources.count == 1) {
+        reading->opened = file;
         return LAM_OK;
+    }
+    profdata_close(&file);
+    if (rc >= 0) {
+        profdata_close(&reading->opened); /* it is no longer the only one */
+        return LAM_OK;
+    }
     profdata_metadata_free(&source.meta);
     mem_free(source.path);
     if (rc == LAM_E_NOMEM)
@@ -202,6 +217,7 @@ static int read_all(struct reading *reading, struct lam_error *err)
         .sink = reading->sink,
         .sources = reading->sources.items,
         .count = reading->sources.count,
+        .opened = reading->sources.count == 1 ? &reading->opened : NULL,
         .start_unix_ns = reading->start_unix_ns,
         .totals = &reading->totals,
     };
@@ -225,6 +241,7 @@ static void free_reading(struct reading *reading)
         mem_free(reading->sources.items[i].path);
     }
     array_free(&reading->sources);
+    profdata_close(&reading->opened);
 }
 
 int read_profdata(const char *const *paths, size_t count, const struct profile_sink *sink,

@@ -28,17 +28,29 @@ int duration_histogram_widen(struct duration_histogram *histogram, unsigned buck
     return LAM_OK;
 }
 
+/* The stretch of `from` that has something in it, into an empty one. */
+static int copy_used(struct duration_histogram *to, const struct duration_histogram *from)
+{
+    unsigned begin = 0, end = from->size;
+    while (begin < end && from->counts[begin] == 0)
+        begin++;
+    while (end > begin && from->counts[end - 1] == 0)
+        end--;
+    if (begin == end)
+        return LAM_OK;
+    to->counts = mem_alloc((end - begin) * sizeof *to->counts);
+    if (!to->counts)
+        return LAM_E_NOMEM;
+    memcpy(to->counts, from->counts + begin, (end - begin) * sizeof *to->counts);
+    to->first = (uint16_t)(from->first + begin);
+    to->size = (uint16_t)(end - begin);
+    return LAM_OK;
+}
+
 int duration_histogram_merge(struct duration_histogram *to, const struct duration_histogram *from)
 {
-    if (to->size == 0 && from->size) {
-        to->counts = mem_alloc(from->size * sizeof *to->counts);
-        if (!to->counts)
-            return LAM_E_NOMEM;
-        memcpy(to->counts, from->counts, from->size * sizeof *to->counts);
-        to->first = from->first;
-        to->size = from->size;
-        return LAM_OK;
-    }
+    if (to->size == 0)
+        return copy_used(to, from);
     for (unsigned i = 0; i < from->size; i++) {
         unsigned bucket = from->first + i;
         if (from->counts[i] == 0)
@@ -66,22 +78,30 @@ static double bucket_width(unsigned bucket)
     return octave == 0 ? 1 : ldexp(1, (int)octave - 1);
 }
 
-void duration_histogram_quantiles(const struct duration_histogram *histogram, const double *shares,
-                                  uint64_t *out, size_t count)
+uint64_t duration_histogram_count(const struct duration_histogram *histogram)
 {
     uint64_t total = 0;
     for (unsigned i = 0; i < histogram->size; i++)
         total += histogram->counts[i];
-    double below = 0;
+    return total;
+}
+
+void duration_histogram_quantiles(const struct duration_histogram *histogram, const double *shares,
+                                  uint64_t *out, size_t count)
+{
+    uint64_t total = duration_histogram_count(histogram), below = 0;
     size_t next = 0;
+    double wanted = count ? shares[0] * (double)total : 0;
+    uint64_t whole = (uint64_t)ceil(wanted); /* buckets are many: they are compared with it */
     for (unsigned i = 0; total > 0 && i < histogram->size && next < count; i++) {
-        double here = (double)histogram->counts[i];
-        if (here == 0)
-            continue;
-        unsigned bucket = histogram->first + i;
-        for (; next < count && below + here >= shares[next] * (double)total; next++) {
-            double inside = (shares[next] * (double)total - below) / here;
+        uint64_t here = histogram->counts[i];
+        while (here > 0 && next < count && below + here >= whole) {
+            unsigned bucket = histogram->first + i;
+            double inside = (wanted - (double)below) / (double)here;
             out[next] = bucket_start(bucket) + (uint64_t)(bucket_width(bucket) * inside * 0.999);
+            if (++next < count)
+                wanted = shares[next] * (double)total;
+            whole = (uint64_t)ceil(wanted);
         }
         below += here;
     }

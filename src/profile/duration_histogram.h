@@ -21,11 +21,10 @@ struct duration_histogram {
 /* The bucket of a duration: exact below 16. */
 static inline unsigned duration_bucket(uint64_t ns)
 {
+    /* The first two stretches of SUB are exact; from there on the highest bit of what is left says SUB once more. */
     enum { SUB = 1 << DURATION_SUB_BITS };
-    if (ns < SUB)
-        return (unsigned)ns;
-    unsigned shift = 63u - DURATION_SUB_BITS - (unsigned)__builtin_clzll(ns);
-    return ((shift + 1) << DURATION_SUB_BITS) + (unsigned)((ns >> shift) & (SUB - 1));
+    unsigned shift = 63u - DURATION_SUB_BITS - (unsigned)__builtin_clzll(ns | SUB);
+    return (shift << DURATION_SUB_BITS) + (unsigned)(ns >> shift);
 }
 
 /* Makes room for a bucket outside of the stretch. LAM_OK or LAM_E_NOMEM. */
@@ -48,6 +47,8 @@ static inline int duration_histogram_add(struct duration_histogram *histogram, u
 
 /* Adds all of another's. LAM_OK or LAM_E_NOMEM. */
 int duration_histogram_merge(struct duration_histogram *to, const struct duration_histogram *from);
+
+uint64_t duration_histogram_count(const struct duration_histogram *histogram); /* of calls */
 
 /* The durations that `shares` (0 to 1, rising) of the calls do not exceed; 0 when there is none. Inside a bucket calls count as spread
  * evenly. */
