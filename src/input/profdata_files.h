@@ -19,7 +19,7 @@ struct profdata_files {
     const struct profdata_source *sources;
     size_t count;
     struct profdata_file *opened; /* the first of them, opened already: it is taken; NULL */
-    uint64_t start_unix_ns; /* the session's zero */
+    uint64_t start_unix_ns;       /* the session's zero */
     struct pool *pool;
     struct profile_session_end *totals; /* what is in them is added */
 };

@@ -36,7 +36,7 @@ struct reading {
     uint64_t start_unix_ns;                    /* of the earliest */
     struct profile_session_end totals;
     struct lam_error first_error; /* of a file that cannot be read at all */
-    struct profdata_file opened; /* the only readable one so far: to map a file twice takes time */
+    struct profdata_file opened;  /* the only readable one so far: to map a file twice takes time */
 };
 
 /* ---- which files there are ---- */
