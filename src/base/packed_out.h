@@ -19,7 +19,7 @@ struct packed_out;
  * some 5 MB (zstd) for each. LAM_OK or LAM_E_NOMEM. */
 int packed_out_open(struct packed_out **packed, int fd, enum packing packing, struct lam_error *err);
 
-/* Says that fd is a new file which nobody else writes: blocks may be reserved. */
+/* Says that fd is a new file which nobody else writes: blocks may be reserved, and bytes wait until they are a quarter of a megabyte. */
 void packed_out_owns_file(struct packed_out *packed);
 
 /* For byteout_init(out, packed_out_write, packed). */
