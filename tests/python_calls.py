@@ -25,6 +25,22 @@ def test_paths_and_counts(python, _):
     assert len(wanted) > 150 and sum(wanted.values()) > 8000
     still_open = [row["label"] for row in rows if row["type"] == "interval" and "open" in row["flags"]]
     assert not still_open, still_open
+    check_one_in(python, program, wanted)
+
+
+def check_one_in(python, program, wanted):
+    """The first three calls of a function, then one of each three: never three off, whatever is suspended, resumed or thrown into."""
+    done = lib.record(python, "some", program, "300", options=["--calls", "one_in:3"])
+    assert done.returncode == 0 and not done.stderr, done
+    exact, told = collections.Counter(), collections.Counter()
+    for path, count in wanted.items():
+        exact[path.split(";")[-1]] += count
+    report = json.loads(lib.lamella("report", "--format", "json", "some"))
+    for row in report["activities"]:
+        if row["label"].endswith(")") and "(calls.py:" in row["label"]:
+            told[row["label"].replace(" (calls.py", "")[:-1]] += row["count"]
+    off = {name: (told[name], count) for name, count in exact.items() if abs(told[name] - count) >= 3}
+    assert not off and report["coverage"]["unbalanced_exits"] == 0, (off, report["coverage"])
 
 
 def test_ten_thousand_tasks(python, _):
@@ -61,8 +77,9 @@ def test_one_in(python, _):
     assert done.returncode == 0 and not done.stderr, done
     mine = [track for label, track in rows_by_track("hand") if label == "mine"]
     assert mine == ["task"] * 250, mine
-    tracks = {row["track"] for row in lib.view("hand") if row["type"] == "instant" and row["label"] == "at"}
-    assert len(tracks) == 500, len(tracks)
+    tracks = [row.get("track") for row in lib.view("hand") if row["type"] == "instant" and row["label"] == "at"]
+    named = {row["track"] for row in lib.view("hand") if row["type"] == "track" and row["name"].startswith("task ")}
+    assert len(tracks) == 500 and set(tracks) <= named and len(set(tracks)) >= 250, collections.Counter(tracks)
 
 
 def test_deep_stacks(python, _):

@@ -440,6 +440,12 @@ struct lam_open_call { /* set by lam_callee_enter() but for `host` */
 LAM_API void lam_callee_enter_event(struct lam_recorder *rec, struct lam_callee *callee,
                                     uint32_t told_around, struct lam_open_call *call);
 
+/* One in N: most of its calls are not recorded any more. */
+static inline int lam_callee_is_sampled(const struct lam_callee *callee)
+{
+    return callee->seen == UINT32_MAX;
+}
+
 /* One call of it that need not be told: then `call` is set, and all is done. */
 static inline int lam_callee_skips(struct lam_callee *callee, const struct lam_open_call *around,
                                    struct lam_open_call *call)

@@ -10,6 +10,8 @@ enum { POOL_HEADS = 1024 };
 
 static __thread struct line base __attribute__((tls_model("initial-exec")));
 __thread struct line *line_here __attribute__((tls_model("initial-exec")));
+/* Which one runs, as far as the recorder knows; NULL: none. */
+static __thread struct line *told __attribute__((tls_model("initial-exec")));
 static pthread_key_t at_thread_end; /* of threads that nobody else tells us about */
 static struct line *pool[POOL_HEADS]; /* by label: the next frame of the same function goes on on the same track */
 static struct line *all;
@@ -17,18 +19,55 @@ static struct line *all;
  * -> the line that they left. */
 static struct pointer_map running;
 
-static void run_line(struct line *line)
+static void tell(struct line *line)
 {
-    line_here = line;
-    lam_track_switch(LAM_DEFAULT, line->track);
+    if (line && !line->track.id && line->label)
+        line->track = lam_track_create(LAM_DEFAULT, (struct lam_label){line->label});
+    told = line;
+    lam_track_switch(LAM_DEFAULT, line ? line->track : (struct lam_track){0});
 }
 
-void line_make_track(struct line *line)
+/* Has it something open that the recorder measures? */
+static inline int is_measured(const struct line *line)
 {
-    line->track = lam_track_create(LAM_DEFAULT, (struct lam_label){line->label});
-    line->has_no_track = 0;
-    if (line == line_here)
-        lam_track_switch(LAM_DEFAULT, line->track);
+    const struct lam_open_call *innermost = &line->calls.top->open;
+    return innermost->told | innermost->host | line->has_intervals;
+}
+
+/* The thread goes on with it, or with its guests. */
+static void run_line(struct line *line)
+{
+    struct line *next = line->guests ? NULL : line;
+    line_here = line;
+    if (next != told && ((told && is_measured(told)) || (next && is_measured(next))))
+        tell(next);
+    line->is_untold = !next || next != told;
+}
+
+static inline uint32_t depth_of(const struct line *line)
+{
+    return (uint32_t)(line->calls.top - line->calls.frames);
+}
+
+/* Back to `top`: with guests, who need not be told of. */
+static void pop_to(struct line *line, struct shadow *top)
+{
+    struct shadow *guest = line->calls.frames + line->guests;
+    if (line->guests && line->calls.top > top) {
+        line->calls.top = top < guest ? guest - 1 : top;
+        if (top < guest) {
+            line->guests = 0;
+            if (line == line_here)
+                run_line(line);
+        }
+    }
+    shadow_pop_to(&line->calls, top);
+}
+
+static void pop_guests(struct line *line)
+{
+    if (line->guests)
+        pop_to(line, line->calls.frames + line->guests - 1);
 }
 
 static struct line *line_new(uint32_t label)
@@ -46,7 +85,6 @@ static struct line *line_new(uint32_t label)
             return NULL;
         }
         line->label = label;
-        line->has_no_track = 1;
         line->next = all;
         all = line;
     }
@@ -57,8 +95,10 @@ static struct line *line_new(uint32_t label)
 static void line_retire(struct line *line)
 {
     struct line **head = &pool[line->label % POOL_HEADS];
+    pop_guests(line);
     line->serial++;
     line->is_free = 1;
+    line->has_intervals = 0;
     line->resumer = NULL;
     line->next_free = *head;
     *head = line;
@@ -67,32 +107,28 @@ static void line_retire(struct line *line)
 static void line_leave(struct line *line)
 {
     struct line *resumer = line->resumer ? line->resumer : &base;
+    pop_guests(line);
     line->resumer = NULL;
     run_line(resumer);
 }
 
 static void close_calls(struct line *line)
 {
-    shadow_pop_to(&line->calls, line->calls.frames);
+    pop_to(line, line->calls.frames);
 }
 
 void line_return_slowly(uint32_t label)
 {
     struct shadow *frame = line_here->calls.top;
-    while (frame > line_here->calls.frames && frame->open.label != label)
+    while (frame > line_here->calls.frames && (frame->open.label != label || frame->call))
         frame--;
     if (frame > line_here->calls.frames)
-        shadow_pop_to(&line_here->calls, frame - 1);
+        pop_to(line_here, frame - 1);
 }
 
 static int is_current(const struct pointer_slot *slot)
 {
     return slot && slot->value == line_here && slot->more == line_here->serial;
-}
-
-int line_has(const void *frame)
-{
-    return is_current(pointer_map_find(&running, frame));
 }
 
 /* The frame went unseen. */
@@ -112,11 +148,23 @@ static void forget(struct pointer_slot *slot)
 /* Calls inside of the one that is the `depth`th. */
 static void close_inside(struct line *line, uint32_t depth)
 {
-    if ((size_t)(line->calls.top - line->calls.frames) > depth)
-        shadow_pop_to(&line->calls, line->calls.frames + depth);
+    if (depth_of(line) > depth)
+        pop_to(line, line->calls.frames + depth);
 }
 
-static inline void enter_line(struct line *line, const void *frame)
+/* A call of which nothing is told. -1: no memory; its end will find nothing. */
+static int push_untold(struct line *line, const void *frame, uint32_t label)
+{
+    struct shadow_stack *calls = &line->calls;
+    if (calls->top + 1 == calls->end && !shadow_grow(calls, 1))
+        return -1;
+    const struct lam_open_call *around = &calls->top->open;
+    uint16_t below = around->host | around->told;
+    *++calls->top = (struct shadow){frame, {label, 0, below, {0, 0}}};
+    return 0;
+}
+
+static void enter(struct line *line, const void *frame)
 {
     if (line == line_here)
         return;
@@ -125,42 +173,101 @@ static inline void enter_line(struct line *line, const void *frame)
     run_line(line);
 }
 
-int line_resume(const void *frame, enum line_entry entry)
+/* A frame that is about to be pushed gets a line: that of the frame that waits for it, or one of its own. -1: no memory. */
+static int begin_line(const void *frame, uint32_t label)
 {
-    struct pointer_slot *slot = pointer_map_find(&running, frame);
-    if (!slot)
-        return 0;
-    struct line *line = slot->value;
-    if (entry == LINE_START || slot->more != line->serial) {
-        forget(slot);
-        return 0;
-    }
-    enter_line(line, frame);
-    if (entry == LINE_THROW) /* those that it waited for are over */
-        close_inside(line, slot->number);
-    return 1;
-}
-
-void line_begin(const void *frame, struct lam_callee *callee, int is_part)
-{
-    struct line *line = is_part ? line_here : line_new(callee->label);
+    const void *below = line_here->calls.top->call;
+    struct line *line = below && line_waiter(frame) == below ? line_here : line_new(label);
     struct pointer_slot *slot = line ? pointer_map_add(&running, frame) : NULL;
-    if (!slot) { /* no memory: a call as any other */
-        if (line_here)
-            line_call(callee);
-        return;
-    }
-    if (line->has_no_track && !callee->skip)
-        line_make_track(line);
-    enter_line(line, frame);
-    line_call(callee);
+    if (!slot)
+        return -1;
+    enter(line, frame);
     slot->value = line;
     slot->more = line->serial;
-    slot->number = (uint32_t)(line->calls.top - line->calls.frames);
+    slot->number = depth_of(line) + 1;
+    return 0;
+}
+
+/* Guests get lines, each run by the one below. */
+static void settle(struct line *line)
+{
+    struct shadow *call = line->calls.frames + line->guests, *top = line->calls.top;
+    line->calls.top = call - 1;
+    line->guests = 0;
+    for (; call <= top; call++) { /* where they go is never beyond where they are */
+        struct shadow guest = *call;
+        if (guest.call && begin_line(guest.call, guest.open.label) < 0)
+            guest.call = NULL;
+        push_untold(line_here, guest.call, guest.open.label);
+    }
+}
+
+void line_tell(void)
+{
+    if (line_here->guests)
+        settle(line_here);
+    if (told != line_here)
+        tell(line_here);
+    line_here->is_untold = 0;
+}
+
+/* Is nothing to be recorded of it, and nothing of a line on which more is open than frames that wait for it? */
+static int is_guest(const void *frame, const struct lam_callee *callee, enum line_entry entry)
+{
+    int is_new = entry == LINE_START || entry == LINE_MET;
+    if (is_new ? !callee->skip : !lam_callee_is_sampled(callee))
+        return 0;
+    if (line_here->guests || !is_measured(line_here) || !is_new)
+        return 1;
+    const void *below = line_here->calls.top->call;
+    return !below || line_waiter(frame) != below;
+}
+
+static void begin_guest(const void *frame, uint32_t label)
+{
+    if (push_untold(line_here, frame, label) < 0 || line_here->guests)
+        return;
+    line_here->guests = depth_of(line_here);
+    run_line(line_here);
+}
+
+void line_enter(const void *frame, struct lam_callee *callee, enum line_entry entry)
+{
+    struct pointer_slot *slot = pointer_map_find(&running, frame);
+    struct line *line = slot ? slot->value : NULL;
+    if (slot && (entry == LINE_START || slot->more != line->serial)) {
+        forget(slot);
+        slot = NULL;
+    }
+    if (slot) {
+        enter(line, frame);
+        if (entry == LINE_THROW) /* those that it waited for are over */
+            close_inside(line, slot->number);
+    } else if (is_guest(frame, callee, entry)) {
+        callee->skip -= entry != LINE_RESUME && entry != LINE_THROW;
+        begin_guest(frame, callee->label);
+    } else {
+        if (line_here->guests)
+            settle(line_here);
+        line_push(begin_line(frame, callee->label) < 0 ? NULL : frame, callee);
+    }
+}
+
+/* Returns 0 for one that is none. */
+static int leave_guest(const void *frame)
+{
+    struct line *line = line_here;
+    struct shadow *call = line->guests ? shadow_find(&line->calls, frame) : NULL;
+    if (!call || call < line->calls.frames + line->guests)
+        return 0;
+    pop_to(line, call - 1);
+    return 1;
 }
 
 void line_yield(const void *frame, const struct lam_callee *callee)
 {
+    if (leave_guest(frame))
+        return;
     struct pointer_slot *slot = pointer_map_find(&running, frame);
     if (!slot)
         line_return(callee);
@@ -170,6 +277,8 @@ void line_yield(const void *frame, const struct lam_callee *callee)
 
 void line_exit(const void *frame, const struct lam_callee *callee)
 {
+    if (leave_guest(frame))
+        return;
     struct pointer_slot *slot = pointer_map_find(&running, frame);
     int is_ours = is_current(slot), is_last = is_ours && slot->number == 1;
     if (is_ours) /* with those that it waited for, should they have refused to end */
@@ -220,9 +329,9 @@ int lines_begin_thread(struct lam_label name, int is_track)
         return -1;
     pthread_setspecific(at_thread_end, &base);
     base.calls.top = base.calls.frames; /* what is there is of another recording */
-    if (is_track)
-        base.track = lam_track_create(LAM_DEFAULT, name);
-    run_line(&base);
+    base.label = is_track ? name.id : 0;
+    line_here = &base;
+    tell(&base);
     return 0;
 }
 

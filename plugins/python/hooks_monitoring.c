@@ -33,7 +33,7 @@ static inline void entered(PyObject *const *args, enum line_entry entry)
         return;
     struct function *function = function_of((PyCodeObject *)args[0]);
     if (__builtin_expect(function->flags != 0, 0))
-        special_enter(innermost(), function, entry, NULL);
+        special_enter(innermost(), function, entry);
     else
         line_call(&function->callee);
 }
@@ -68,7 +68,8 @@ static void built_in(PyObject *const *args, int is_call)
     }
 CALLBACK(on_start, entered(args, LINE_START))
 CALLBACK(on_resume, entered(args, LINE_RESUME))
-CALLBACK(on_throw, entered(args, LINE_THROW))
+CALLBACK(on_throw,
+         entered(args, thrown_at((const PyCodeObject *)args[0], PyLong_AsLong(args[1]) / 2)))
 CALLBACK(on_return, left(args, 0))
 CALLBACK(on_yield, left(args, 1))
 CALLBACK(on_unwind, left(args, 0))

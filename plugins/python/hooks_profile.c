@@ -38,15 +38,17 @@ static inline void look_for_threads(void)
 /* A generator is at a RESUME, whose argument says after what, or where it was when something is thrown into it. */
 static enum line_entry entry_of(const struct frame_data *data)
 {
-    int opcode = _Py_OPCODE(*data->at), is_resume = opcode == RESUME || opcode == RESUME_QUICK;
-    return !is_resume ? LINE_THROW : _Py_OPARG(*data->at) ? LINE_RESUME : LINE_START;
+    int opcode = _Py_OPCODE(*data->at);
+    if (opcode == RESUME || opcode == RESUME_QUICK)
+        return _Py_OPARG(*data->at) ? LINE_RESUME : LINE_START;
+    return thrown_at(data->code, data->at - _PyCode_CODE(data->code));
 }
 
 static inline void on_call(const struct frame_data *data)
 {
     struct function *function = function_of(data->code);
     if (__builtin_expect(function->flags != 0, 0))
-        special_enter(data, function, entry_of(data), NULL);
+        special_enter(data, function, entry_of(data));
     else
         line_call(&function->callee);
     look_for_threads();

@@ -237,10 +237,12 @@ static PyObject *run(PyObject *self, PyObject *args)
 
 /* ---- by hand ---- */
 
-static void make_track_here(void)
+static void tell_place(int is_interval)
 {
-    if (plugin.is_on && thread_seen == plugin.generation && line_here->has_no_track)
-        line_make_track(line_here);
+    if (!plugin.is_on || thread_seen != plugin.generation)
+        return;
+    line_tell();
+    line_here->has_intervals |= (uint8_t)is_interval;
 }
 
 static PyObject *begin(PyObject *self, PyObject *args)
@@ -250,7 +252,7 @@ static PyObject *begin(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "Us", &label, &kind))
         return NULL;
-    make_track_here();
+    tell_place(1);
     struct lam_handle handle =
         lam_begin(LAM_DEFAULT, lam_kind_intern(LAM_DEFAULT, kind), label_of_text(label));
     return Py_BuildValue("KK", (unsigned long long)handle.ref, (unsigned long long)handle.start);
@@ -273,7 +275,7 @@ static PyObject *instant(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "Us|O", &label, &kind, &value))
         return NULL;
-    make_track_here();
+    tell_place(0);
     struct lam_kind of = lam_kind_intern(LAM_DEFAULT, kind);
     if (value == Py_None)
         lam_instant(LAM_DEFAULT, of, label_of_text(label));

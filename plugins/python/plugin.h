@@ -77,6 +77,12 @@ extern struct plugin plugin;
 /* The recording that this thread is part of. initial-exec: every event looks at it. */
 extern __thread uint32_t thread_seen __attribute__((tls_model("initial-exec")));
 
+/* Something is thrown into what stands at that instruction: also into one that has not begun. */
+static inline enum line_entry thrown_at(const PyCodeObject *code, Py_ssize_t instruction)
+{
+    return instruction < code->_co_firsttraceable ? LINE_START : LINE_THROW;
+}
+
 /* ---- functions.c ---- */
 
 struct function *function_new(PyCodeObject *code, struct function *before);
@@ -100,9 +106,8 @@ struct lam_label label_of_text(PyObject *text);
 int thread_begin(PyFrameObject *frame, int is_entry);
 /* Its calls are closed: it ends, or is no longer heard of. */
 void thread_finish(void);
-/* A call that is not a plain one; `entry` is of those that are lines. frame: NULL for the innermost. */
-void special_enter(const struct frame_data *data, struct function *function, enum line_entry entry,
-                   PyFrameObject *frame);
+/* A call that is not a plain one; `entry` is of those that can be suspended. */
+void special_enter(const struct frame_data *data, struct function *function, enum line_entry entry);
 void special_exit(const struct frame_data *data, const struct function *function, int is_yield);
 
 /* ---- greenlets.c ---- */

@@ -25,33 +25,33 @@ static int is_sending(PyFrameObject *frame)
     return yes;
 }
 
-/* Does the frame below, one of the line that runs, wait for this one? What an async generator yields does not suspend who asked
- * for it, so each is a line. */
-static int is_delegated(PyFrameObject *frame)
+/* What an async generator yields does not suspend who asked for it, so each is a line. */
+const void *line_waiter(const void *data)
 {
     PyObject *type, *value, *traceback; /* one that is thrown into it may be on its way */
     PyErr_Fetch(&type, &value, &traceback);
-    if (!frame)
-        frame = PyEval_GetFrame();
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef(PyEval_GetFrame());
+    while (frame && data_of(frame) != data)
+        Py_XSETREF(frame, PyFrame_GetBack(frame));
     PyCodeObject *code = frame ? PyFrame_GetCode(frame) : NULL; /* from 3.12 on it may take memory */
     PyFrameObject *back =
         code && !(code->co_flags & CO_ASYNC_GENERATOR) ? PyFrame_GetBack(frame) : NULL;
-    int yes = back && line_has(data_of(back)) && is_sending(back);
+    const void *waiter = back && is_sending(back) ? data_of(back) : NULL;
     Py_XDECREF(code);
     Py_XDECREF(back);
+    Py_XDECREF(frame);
     PyErr_Restore(type, value, traceback);
-    return yes;
+    return waiter;
 }
 
-void special_enter(const struct frame_data *data, struct function *function, enum line_entry entry,
-                   PyFrameObject *frame)
+void special_enter(const struct frame_data *data, struct function *function, enum line_entry entry)
 {
     if (function->flags & FUNCTION_OWN)
         return;
-    if (!(function->flags & FUNCTION_LINE))
+    if (function->flags & FUNCTION_LINE)
+        line_enter(data, &function->callee, entry);
+    else
         line_call(&function->callee);
-    else if (!line_resume(data, entry))
-        line_begin(data, &function->callee, is_delegated(frame));
 }
 
 void special_exit(const struct frame_data *data, const struct function *function, int is_yield)
@@ -115,7 +115,7 @@ int thread_begin(PyFrameObject *frame, int is_entry)
     while (rc == 0 && frames && count-- > is_entry) {
         PyFrameObject *one = (PyFrameObject *)PyList_GET_ITEM(frames, count);
         PyCodeObject *code = PyFrame_GetCode(one);
-        special_enter(data_of(one), function_of(code), LINE_RESUME, one);
+        special_enter(data_of(one), function_of(code), LINE_MET);
         Py_DECREF(code);
     }
     greenlets_look();

@@ -659,6 +659,8 @@ static uint32_t pick_callee(struct lane *lane, struct lam_callee *callee)
     uint32_t n = lane->rec->one_in, rest = 0, is_first = callee->seen < n;
     if (is_first && ++callee->seen < n)
         return 1;
+    if (is_first && n > 1)
+        callee->seen = UINT32_MAX;   /* lam_callee_is_sampled() */
     if (!is_first && callee->skip) { /* asked only since the call around it is recorded */
         callee->skip--;
         return 0;
