@@ -97,10 +97,11 @@ def test_same_calls_as_a_counter_in_pure_lua():
     plain = lua("calls.lua", out=None)
     wanted = counter_of("calls.lua")
     check(sum(wanted.values()) > 4000, "the counter saw the program")
-    for mode in ("", "api"):
-        equal(lua("calls.lua", LAMELLA_LUA=mode), plain, "what the program prints")
-        compare(paths("r.lamella", "calls.lua:1"), wanted)
-        equal(report()["findings"], [], "nothing unbalanced, nothing lost")
+    equal(lua("calls.lua"), plain, "what the program prints")
+    compare(paths("r.lamella", "calls.lua:1"), wanted)
+    equal(report()["findings"], [], "nothing unbalanced, nothing lost")
+    equal(lua("calls.lua", options="calls=one_in:20"), plain, "what the program prints")
+    check_one_in(20, wanted, "calls.lua:1")
     for options in ("calls=tree", "calls=threshold:1ms", "calls=auto:64K"):
         equal(lua("calls.lua", options=options), plain, "what the program prints")
         got = collections.Counter()
@@ -113,11 +114,45 @@ def test_same_calls_as_a_counter_in_pure_lua():
             check(name == "C" or got[name] == count, f"{options}: {name} {got[name]}, wanted {count}")
 
 
+def is_within(path, whole):
+    """Are the calls of `path` among those of `whole`, in that order, and its last one the last?"""
+    rest = iter(whole[:-1])
+    return path[-1] == whole[-1] and all(name in rest for name in path[:-1])
+
+
+def check_one_in(n, wanted, main_chunk):
+    """One in N: the count of each function is off by less than N (and they are told apart by their line); each call stands below calls
+    that are around it; none stays open or is unbalanced."""
+    found, names, whole = collections.Counter(), {}, [path.split(";") for path in wanted]
+    data = report()
+    equal(data["findings"], [], "nothing unbalanced, nothing lost")
+    equal(sum(row["open"] for row in data["activities"]), 0, "open calls")
+    for row in data["paths"]:
+        above = names.get(row["parent"], [])
+        names[row["path"]] = path = above + [place(row["label"])]
+        if path == ["C"] * len(path):
+            continue  # lua itself
+        path = path[path.index(main_chunk):] if main_chunk in path else path
+        found[path[-1]] += row["count"]
+        check(any(is_within(path, one) for one in whole), f"no such path: {path}")
+    each = collections.Counter()
+    for path in whole:
+        each[path[-1]] += wanted[";".join(path)]
+    with open(main_chunk.rpartition(":")[0], encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    for name, count in each.items():
+        functions = 1 if name in ("C", main_chunk) else lines[int(name.rpartition(":")[2]) - 1].count("function")
+        check(name == "C" or abs(found[name] - count) <= (n - 1) * functions, f"{name}: {found[name]}, wanted {count}")
+
+
 def test_programs_made_by_chance():
-    for seed, (mode, options) in enumerate([("", ""), ("", "calls=tree"), ("api", ""), ("", ""), ("", "calls=tree")]):
+    for seed, options in enumerate(["", "calls=tree", "calls=one_in:3", "", "calls=one_in:10", "calls=one_in:3"]):
         plain = lua(script("chance.lua", program(seed)), out=None)
         wanted = counter_of("chance.lua")
-        equal(lua("chance.lua", LAMELLA_LUA=mode, options=options), plain, f"what program {seed} prints")
+        equal(lua("chance.lua", options=options), plain, f"what program {seed} prints")
+        if "one_in" in options:
+            check_one_in(int(options.rpartition(":")[2]), wanted, "chance.lua:1")
+            continue
         compare(paths("r.lamella", "chance.lua:1"), wanted)
         equal(report()["findings"], [], f"program {seed}: nothing unbalanced, nothing lost")
 

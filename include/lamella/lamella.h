@@ -435,10 +435,10 @@ struct lam_open_call { /* set by lam_callee_enter() but for `host` */
     uint32_t label;
     uint16_t told; /* enum lam_told, added up; 0: nothing is told of its end either */
     uint16_t host; /* for the host's own use */
-    struct lam_handle handle;
+    struct lam_handle handle; /* RECORDED: .start is how many of its direct calls there are to the next one that must be told */
 };
 LAM_API void lam_callee_enter_event(struct lam_recorder *rec, struct lam_callee *callee,
-                                    uint32_t told_around, struct lam_open_call *call);
+                                    struct lam_open_call *around, struct lam_open_call *call);
 
 /* One in N: most of its calls are not recorded any more. */
 static inline int lam_callee_is_sampled(const struct lam_callee *callee)
@@ -447,23 +447,29 @@ static inline int lam_callee_is_sampled(const struct lam_callee *callee)
 }
 
 /* One call of it that need not be told: then `call` is set, and all is done. */
-static inline int lam_callee_skips(struct lam_callee *callee, const struct lam_open_call *around,
+static inline int lam_callee_skips(struct lam_callee *callee, struct lam_open_call *around,
                                    struct lam_open_call *call)
 {
     call->label = callee->label;
     call->told = 0;
-    int skips = callee->skip && !(around->told & LAM_TOLD_RECORDED);
-    if (skips)
-        callee->skip--;
-    return skips;
+    if (around->told & LAM_TOLD_RECORDED) {
+        if (around->handle.start)
+            around->handle.start--;
+        if (!around->handle.start)
+            return 0;
+    }
+    if (!callee->skip)
+        return 0;
+    callee->skip--;
+    return 1;
 }
 
 /* around  the call that it is made from; told 0 if there is none */
 static inline void lam_callee_enter(struct lam_recorder *rec, struct lam_callee *callee,
-                                    const struct lam_open_call *around, struct lam_open_call *call)
+                                    struct lam_open_call *around, struct lam_open_call *call)
 {
     if (!lam_callee_skips(callee, around, call) && !lam_is_off(rec))
-        lam_callee_enter_event(rec, callee, around->told, call);
+        lam_callee_enter_event(rec, callee, around, call);
 }
 
 /* Calls end in the opposite order of their beginnings. */

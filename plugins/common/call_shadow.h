@@ -1,9 +1,11 @@
-/* call_shadow.h: the calls that a plug-in believes to be open on one line of execution, by an address that the interpreter has for
- * each: what it leaves without a word (errors) is taken off when the next event shows other addresses. */
+/* call_shadow.h: the calls that a plug-in believes to be open on one line of execution, each by an address that the interpreter has
+ * for it, or by its place on the interpreter's stack. What it leaves without a word (errors) is taken off when the next event shows
+ * that it is gone: by places also where not every call is there. */
 #ifndef LAMELLA_PLUGINS_CALL_SHADOW_H
 #define LAMELLA_PLUGINS_CALL_SHADOW_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "lamella/lamella.h"
@@ -11,7 +13,10 @@
 enum { SHADOW_FIRST = 4 }; /* coroutines are many and shallow */
 
 struct shadow {
-    const void *call;          /* the interpreter's */
+    union {
+        const void *call; /* the interpreter's */
+        uintptr_t place;  /* the larger the further inside */
+    };
     struct lam_open_call open; /* label 0: not recorded */
 };
 
@@ -42,16 +47,38 @@ static inline bool shadow_is_empty(const struct shadow_stack *stack)
     return stack->top == stack->frames;
 }
 
+static inline bool shadow_has_room(struct shadow_stack *stack)
+{
+    return __builtin_expect(stack->top + 1 != stack->end, 1) || shadow_grow(stack, 1);
+}
+
 /* Without memory a call is not seen; its end will find nothing. */
 static inline void shadow_push(struct shadow_stack *stack, const void *call,
                                struct lam_callee *callee, uint16_t host)
 {
-    if (__builtin_expect(stack->top + 1 == stack->end, 0) && !shadow_grow(stack, 1))
+    if (!shadow_has_room(stack))
         return;
     struct shadow *around = stack->top++;
     around[1].call = call;
     around[1].open.host = host;
     lam_callee_enter(LAM_DEFAULT, callee, &around->open, &around[1].open);
+}
+
+/* Where calls have places: one that the recorder need not be told of, since it is not the one in N, leaves no trace; but the first
+ * does, so that its end is seen. is_direct: it is made by the call on top, not by one that left no trace. */
+static inline void shadow_push_told(struct shadow_stack *stack, uintptr_t place, bool is_direct,
+                                    struct lam_callee *callee)
+{
+    if (!shadow_has_room(stack))
+        return;
+    struct shadow *around = is_direct ? stack->top : stack->frames, *frame = stack->top + 1;
+    bool skips = lam_callee_skips(callee, &around->open, &frame->open);
+    if (skips && !shadow_is_empty(stack))
+        return;
+    frame->place = place;
+    stack->top = frame;
+    if (!skips && !lam_is_off(LAM_DEFAULT))
+        lam_callee_enter_event(LAM_DEFAULT, callee, &around->open, &frame->open);
 }
 
 static inline void shadow_pop(struct shadow_stack *stack)
@@ -62,6 +89,13 @@ static inline void shadow_pop(struct shadow_stack *stack)
 static inline void shadow_pop_to(struct shadow_stack *stack, const struct shadow *frame)
 {
     while (stack->top > frame)
+        shadow_pop(stack);
+}
+
+/* What stands there, or further inside, is over. */
+static inline void shadow_pop_from(struct shadow_stack *stack, uintptr_t place)
+{
+    while (!shadow_is_empty(stack) && stack->top->place >= place)
         shadow_pop(stack);
 }
 

@@ -160,7 +160,7 @@ static int push_untold(struct line *line, const void *frame, uint32_t label)
         return -1;
     const struct lam_open_call *around = &calls->top->open;
     uint16_t below = around->host | around->told;
-    *++calls->top = (struct shadow){frame, {label, 0, below, {0, 0}}};
+    *++calls->top = (struct shadow){.call = frame, .open = {label, 0, below, {0, 0}}};
     return 0;
 }
 

@@ -32,6 +32,12 @@ static int probe(lua_State *L)
         is_right = !is_lua && inside == (const void *)(uintptr_t)probe &&
                    call_previous(ar.i_ci) == (const void *)up.i_ci;
     }
+    if (is_right) { /* the chunk is vararg, so that it has been moved up */
+        const void *base = call_outermost(up.i_ci);
+        is_right = call_place(base, base) == 0 && call_place(up.i_ci, base) > 0 &&
+                   call_place(ar.i_ci, base) > call_place(up.i_ci, base) &&
+                   call_place(ar.i_ci, base) - call_place(up.i_ci, base) < 64 * sizeof(pair);
+    }
     if (is_right) {
         const void *proto = read_pointer(lua_topointer(L, 1), CLOSURE_PROTO);
         const void *name = read_pointer(proto, PROTO_SOURCE);
@@ -176,12 +182,11 @@ static int no_function(lua_State *L)
     return 0;
 }
 
-int functions_init(struct functions *functions, lua_State *L, bool peeks)
+int functions_init(struct functions *functions, lua_State *L)
 {
     /* So that there are slots to look at from the beginning. */
     if (!pointer_map_add(&functions->by_key, functions))
         return LAM_E_NOMEM;
-    functions->peeks = peeks;
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     functions->main = lua_tothread(L, -1);
     lua_pop(L, 1);
@@ -248,56 +253,40 @@ static uint16_t flags_of(const struct functions *functions, lua_CFunction functi
     return function == functions->wrapped ? FUNCTION_RESUMES | FUNCTION_WRAPS : 0;
 }
 
-/* What the label was made of, to know it again. */
-static void remember(struct function *function, const void *key, const lua_Debug *ar, bool peeks)
+/* What it is known again by. */
+static void remember(struct function *function, const void *proto, const lua_Debug *ar)
 {
-    bool is_c = *ar->what == 'C';
-    function->source = peeks && !is_c ? read_pointer(key, PROTO_SOURCE) : ar->source;
+    function->source = read_pointer(proto, PROTO_SOURCE);
     function->word = ar->srclen;
-    function->is_short = peeks && !is_c && function->source && !string_is_long(function->source);
+    function->is_short = function->source && !string_is_long(function->source);
     if (function->is_short)
         function->word = short_word(function->source);
-    if (is_c || function->is_short)
+    if (function->is_short || !function->source)
         return;
-    function->text_bytes = ar->srclen < TEXT_BYTES ? ar->srclen : TEXT_BYTES;
-    function->text = malloc(function->text_bytes + 1);
+    function->text_bytes = (uint32_t)(ar->srclen < TEXT_BYTES ? ar->srclen : TEXT_BYTES);
+    function->text = malloc(function->text_bytes);
     if (function->text)
         memcpy(function->text, ar->source, function->text_bytes);
 }
 
-static bool is_known(const struct function *function, const void *key, const lua_Debug *ar, bool peeks)
-{
-    if (*ar->what == 'C')
-        return function->source == ar->source;
-    if (!peeks || !function->source)
-        return function->source == (peeks ? read_pointer(key, PROTO_SOURCE) : ar->source) &&
-               function->word == ar->srclen && function->text &&
-               memcmp(function->text, ar->source, function->text_bytes) == 0;
-    const void *source = read_pointer(key, PROTO_SOURCE);
-    return function->source == source && function_has_source(function, source);
-}
-
 struct function *function_learn(struct functions *functions, lua_State *L, lua_Debug *ar)
 {
-    if (!lua_checkstack(L, 12))
-        return NULL;
+    bool is_lua;
+    const void *key = call_function(ar->i_ci, &is_lua);
+    struct function *function = lua_checkstack(L, 12) ? place_of(functions, key) : NULL;
+    if (!function || (function->is_learnt && function_is_of(function, key, is_lua)))
+        return function;
     lua_getinfo(L, "Sf", ar);
-    bool is_c = *ar->what == 'C', is_lua;
     lua_CFunction c_function = lua_tocfunction(L, -1);
-    uint64_t lines = (uint32_t)ar->linedefined | (uint64_t)(uint32_t)ar->lastlinedefined << 32;
-    const void *key = functions->peeks ? call_function(ar->i_ci, &is_lua)
-                      : is_c           ? (const void *)(uintptr_t)c_function
-                                       : ar->source + (lines & 0xffffff) * 64;
-    struct function *function = place_of(functions, key);
-    bool is_there = function && function->is_learnt && function->lines == lines;
-    if (function && !(is_there && is_known(function, key, ar, functions->peeks))) {
-        free(function->text);
-        *function = (struct function){.lines = lines, .is_learnt = true};
-        remember(function, key, ar, functions->peeks);
-        function->flags = flags_of(functions, c_function);
-        if (!module_has(c_function))
-            function->callee.label = label_of(L, functions->main, ar, key);
+    free(function->text);
+    *function = (struct function){.lines = ~0ull, .is_learnt = true};
+    if (is_lua) {
+        function->lines = read_word(key, PROTO_LINES);
+        remember(function, key, ar);
     }
+    function->flags = flags_of(functions, c_function);
+    if (!module_has(c_function))
+        function->callee.label = label_of(L, functions->main, ar, key);
     lua_pop(L, 1);
     return function;
 }

@@ -17,19 +17,18 @@ enum function_flag {
 
 struct function {
     struct lam_callee callee; /* label 0: not recorded */
-    const void *source; /* with `word`, what tells it from another at the same address: function_peek() */
-    uint64_t lines;
-    uint64_t word;
+    const void *source;       /* of a Lua function; NULL: it has none */
+    uint64_t lines;           /* both; of a C function all bits */
+    uint64_t word;            /* short_word() of a short source, else how long it is */
+    char *text;               /* of a long source, as much of it as is compared */
+    uint32_t text_bytes;
     uint16_t flags;
     bool is_learnt;
-    bool is_short; /* a Lua function whose source is a short string */
-    char *text;    /* of a long source */
-    size_t text_bytes;
+    bool is_short; /* its source is a short string */
 };
 
 struct functions {
     struct pointer_map by_key; /* prototype or C function -> struct function */
-    bool peeks;                /* frames_probe() */
     lua_State *main;
     lua_CFunction yield, resume, wrapped;
 };
@@ -38,7 +37,7 @@ struct functions {
 bool module_has(lua_CFunction function);
 
 /* Needs a Lua stack with room for 8 values. */
-int functions_init(struct functions *functions, lua_State *L, bool peeks);
+int functions_init(struct functions *functions, lua_State *L);
 void functions_free(struct functions *functions);
 
 /* The function of the call `ar`, found the long way; NULL: no memory. Asks Lua for nothing that it would have to allocate. */
@@ -52,7 +51,9 @@ static inline bool function_has_source(const struct function *function, const vo
 {
     if (function->is_short)
         return function->word == short_word(source);
-    if (!function->text || !source || function->word != read_word(source, STRING_LONG_BYTES))
+    if (!source)
+        return true;
+    if (!function->text || function->word != read_word(source, STRING_LONG_BYTES))
         return false;
     const char *text = (const char *)source + STRING_TEXT, *known = function->text;
     const char *last = known + function->text_bytes - 2 * sizeof(pair);
@@ -66,31 +67,31 @@ static inline bool function_has_source(const struct function *function, const vo
     }
 }
 
-/* The same if it is known, by a look; else NULL. */
-static inline struct function *function_peek(const struct functions *functions, const lua_Debug *ar)
+/* Is it the function at `key` still? */
+static inline bool function_is_of(const struct function *function, const void *key, bool is_lua)
 {
-    bool is_lua;
-    const void *key = call_function(ar->i_ci, &is_lua);
+    if (!is_lua)
+        return true;
+    const void *source = read_pointer(key, PROTO_SOURCE);
+    return function->source == source && function->lines == read_word(key, PROTO_LINES) &&
+           function_has_source(function, source);
+}
+
+/* The one that was last at `key`, if the first look finds it; else NULL. */
+static inline struct function *function_at(const struct functions *functions, const void *key)
+{
     const struct pointer_map *map = &functions->by_key;
     const struct pointer_slot *slot = &map->slots[pointer_map_home(map, key)];
-    struct function *function = slot->value;
-    if (__builtin_expect(slot->key != key, 0))
-        return NULL;
-    if (is_lua) {
-        const void *source = read_pointer(key, PROTO_SOURCE);
-        if (__builtin_expect(function->source != source ||
-                                 function->lines != read_word(key, PROTO_LINES) ||
-                                 !function_has_source(function, source),
-                             0))
-            return NULL;
-    }
-    return function;
+    return __builtin_expect(slot->key == key, 1) ? slot->value : NULL;
 }
 
 static inline struct function *function_of(struct functions *functions, lua_State *L, lua_Debug *ar)
 {
-    struct function *function = functions->peeks ? function_peek(functions, ar) : NULL;
-    return function ? function : function_learn(functions, L, ar);
+    bool is_lua;
+    const void *key = call_function(ar->i_ci, &is_lua);
+    struct function *function = function_at(functions, key);
+    return function && function_is_of(function, key, is_lua) ? function
+                                                             : function_learn(functions, L, ar);
 }
 
 #endif

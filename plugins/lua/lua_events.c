@@ -28,29 +28,24 @@ static __attribute__((noinline)) void special(struct routine *routine, lua_State
         go_back(routine);
 }
 
-/* Takes off what errors have left, so that the call `outer` is on top. */
-static __attribute__((noinline)) void unwind(struct routine *routine, lua_State *L, const void *outer)
-{
-    struct shadow *frame = shadow_find(&routine->stack, outer);
-    if (frame)
-        shadow_pop_to(&routine->stack, frame);
-    else if (routine_align(routine, L, 1) && shadow_is_empty(&routine->stack))
-        routine->stack.frames->call = outer;
-}
-
 static __attribute__((noinline)) void on_call(struct routine *routine, lua_State *L, lua_Debug *ar)
 {
-    struct functions *functions = &routine->universe->functions;
-    lua_Debug up;
-    const void *outer = functions->peeks          ? call_previous(ar->i_ci)
-                        : lua_getstack(L, 1, &up) ? up.i_ci
-                                                  : NULL;
-    if (routine->stack.top->call != outer)
-        unwind(routine, L, outer);
-    struct function *function = function_of(functions, L, ar);
+    struct shadow_stack *stack = &routine->stack;
+    const void *outer = call_previous(ar->i_ci);
+    uintptr_t place = call_place(ar->i_ci, routine->base), around = call_place(outer, routine->base);
+    shadow_pop_from(stack, place);
+    if (shadow_is_empty(stack) && outer != routine->base)
+        routine_align(routine, L, 1);
+    struct function *function = function_of(&routine->universe->functions, L, ar);
     if (!function)
         return;
-    shadow_push(&routine->stack, ar->i_ci, &function->callee, function->flags);
+    if (!function->callee.skip)
+        routine_settle(routine, outer);
+    shadow_push_told(stack, place, around == stack->top->place, &function->callee);
+    if (function->callee.skip && !routine->universe->is_sparse) {
+        routine->universe->is_sparse = true;
+        routine_hook(routine->universe, routine, L);
+    }
     if (function->flags)
         special(routine, L, ar, function->flags);
 }
@@ -58,33 +53,22 @@ static __attribute__((noinline)) void on_call(struct routine *routine, lua_State
 static __attribute__((noinline)) void on_return(struct routine *routine, const lua_Debug *ar)
 {
     struct shadow_stack *stack = &routine->stack;
-    struct shadow *frame = shadow_find(stack, ar->i_ci);
-    if (!frame || frame == stack->frames)
+    uintptr_t place = call_place(ar->i_ci, routine->base);
+    if (shadow_is_empty(stack) || place > stack->top->place)
         return;
-    shadow_pop_to(stack, frame - 1);
+    shadow_pop_from(stack, place);
     if (shadow_is_empty(stack)) {
         routine_end(routine);
         go_back(routine);
     }
 }
 
-static __attribute__((noinline)) void on_tail_call(struct routine *routine, lua_State *L,
-                                                   lua_Debug *ar)
-{
-    struct shadow *frame = shadow_find(&routine->stack, ar->i_ci);
-    if (frame && frame > routine->stack.frames)
-        shadow_pop_to(&routine->stack, frame - 1);
-    on_call(routine, L, ar);
-}
-
 static void on_any(struct routine *routine, lua_State *L, lua_Debug *ar)
 {
-    if (ar->event == LUA_HOOKCALL)
+    if (ar->event == LUA_HOOKCALL || ar->event == LUA_HOOKTAILCALL)
         on_call(routine, L, ar);
     else if (ar->event == LUA_HOOKRET)
         on_return(routine, ar);
-    else if (ar->event == LUA_HOOKTAILCALL)
-        on_tail_call(routine, L, ar);
 }
 
 static inline bool is_here(lua_State *L)
@@ -99,9 +83,9 @@ static __attribute__((noinline)) void event_elsewhere(lua_State *L, lua_Debug *a
         on_any(running.routine, L, ar);
 }
 
-/* The usual hook: every call, no hook of the script's, and calls can be looked at. What most events are goes without a call of a
- * function but the recorder's, last; so nothing is saved on the stack. */
-static void call_event(lua_State *L, lua_Debug *ar)
+/* The usual hook: every call, no hook of the script's. What most events are goes without a call of a function but the recorder's,
+ * last; so nothing is saved on the stack. */
+static __attribute__((noinline)) void call_event(lua_State *L, lua_Debug *ar)
 {
     if (!is_here(L)) {
         event_elsewhere(L, ar);
@@ -109,25 +93,56 @@ static void call_event(lua_State *L, lua_Debug *ar)
     }
     struct shadow_stack *stack = &running.routine->stack;
     struct shadow *top = stack->top;
-    const void *call = ar->i_ci;
-    if (ar->event == LUA_HOOKCALL && __builtin_expect(top->call == call_previous(call), 1)) {
-        struct function *function = function_peek(&running.routine->universe->functions, ar);
-        if (__builtin_expect(function && !function->flags && top + 1 != stack->end, 1)) {
-            top[1].call = call;
-            top[1].open.host = 0;
-            stack->top = top + 1;
-            if (!lam_callee_skips(&function->callee, &top->open, &top[1].open))
-                lam_callee_enter_event(LAM_DEFAULT, &function->callee, top->open.told, &top[1].open);
-            return;
-        }
-    } else if (ar->event == LUA_HOOKRET && __builtin_expect(top->call == call, 1)) {
-        if (__builtin_expect(top - 1 != stack->frames, 1)) {
+    uintptr_t place = call_place(ar->i_ci, running.base);
+    if (ar->event == LUA_HOOKRET) {
+        if (__builtin_expect(place == top->place && top - 1 != stack->frames, 1)) {
             stack->top = top - 1;
             lam_callee_exit(LAM_DEFAULT, &top->open);
             return;
         }
+    } else if (__builtin_expect(call_place(call_previous(ar->i_ci), running.base) == top->place &&
+                                    top + 1 != stack->end,
+                                1)) {
+        bool is_lua;
+        const void *key = call_function(ar->i_ci, &is_lua);
+        struct function *function = function_at(&running.routine->universe->functions, key);
+        if (__builtin_expect(function && !function->flags && !function->callee.skip &&
+                                 place > top->place && function_is_of(function, key, is_lua),
+                             1)) {
+            top[1].place = place;
+            stack->top = top + 1;
+            if (!lam_callee_skips(&function->callee, &top->open, &top[1].open))
+                lam_callee_enter_event(LAM_DEFAULT, &function->callee, &top->open, &top[1].open);
+            return;
+        }
     }
     on_any(running.routine, L, ar);
+}
+
+/* The same once calls are left out (one in N): most events are of such and end here, after a look at the place of the call and at how
+ * many of its function come before the next one that is told. A prototype that lies where another one did is told from that then. */
+static void sparse_event(lua_State *L, lua_Debug *ar)
+{
+    if (__builtin_expect(running.L == L && running.epoch == epoch_now(), 1)) {
+        struct shadow *top = running.routine->stack.top;
+        if (__builtin_expect(call_place(ar->i_ci, running.base) > top->place, 1)) {
+            if (ar->event == LUA_HOOKRET)
+                return;
+            bool is_lua;
+            struct function *function =
+                function_at(&running.routine->universe->functions, call_function(ar->i_ci, &is_lua));
+            if (__builtin_expect(function && function->callee.skip && !function->flags, 1)) {
+                bool is_child = top->open.told & LAM_TOLD_RECORDED &&
+                                call_place(call_previous(ar->i_ci), running.base) == top->place;
+                if (!is_child || top->open.handle.start > 1) {
+                    top->open.handle.start -= is_child;
+                    function->callee.skip--;
+                    return;
+                }
+            }
+        }
+    }
+    call_event(L, ar);
 }
 
 /* The script's own hook, last: it may raise an error. */
@@ -155,20 +170,21 @@ static void other_event(lua_State *L, lua_Debug *ar)
 
 void routine_hook(struct universe *universe, struct routine *routine, lua_State *L)
 {
-    bool is_usual = !universe->count && universe->functions.peeks && !(routine && routine->inner);
+    bool is_usual = !universe->count && !(routine && routine->inner);
     int mask = universe->count ? LUA_MASKCOUNT : LUA_MASKCALL | LUA_MASKRET;
     int count = universe->count;
     if (routine && routine->inner) {
         mask |= routine->inner_mask;
         count = count ? count : routine->inner_count;
     }
-    lua_sethook(L, is_usual ? call_event : other_event, mask, count);
+    lua_Hook usual = universe->is_sparse ? sparse_event : call_event;
+    lua_sethook(L, is_usual ? usual : other_event, mask, count);
 }
 
 bool universe_hooks(lua_State *L)
 {
     lua_Hook hook = lua_gethook(L);
-    return hook == call_event || hook == other_event;
+    return hook == call_event || hook == sparse_event || hook == other_event;
 }
 
 void routine_unhook(const struct routine *routine, lua_State *L)

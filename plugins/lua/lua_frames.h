@@ -1,7 +1,7 @@
 /* lua_frames.h: what is read of Lua 5.4's calls and functions without asking Lua, which would cost more than recording does.
  *
  * The places below are the same in 5.4.0 to 5.4.8 (lstate.h, lobject.h). frames_probe() tries them on functions that it knows
- * before they are used; where they are others, everything goes through lua_getinfo(). */
+ * before they are used; where they are others, nothing is recorded. */
 #ifndef LAMELLA_PLUGIN_LUA_FRAMES_H
 #define LAMELLA_PLUGIN_LUA_FRAMES_H
 
@@ -12,7 +12,7 @@
 
 enum {
     STATE_GLOBAL = 24,  /* lua_State: what the states of a universe share */
-    CALL_PREVIOUS = 16, /* CallInfo: the call around it; `func` comes first */
+    CALL_PREVIOUS = 16, /* CallInfo: the call around it; first comes its place on the stack */
     VALUE_TAG = 8,      /* TValue */
     TAG_LUA = 0x46,
     TAG_C = 0x66,
@@ -50,6 +50,22 @@ static inline const void *state_global(const lua_State *L)
 static inline const void *call_previous(const void *call)
 {
     return read_pointer(call, CALL_PREVIOUS);
+}
+
+/* The outermost element of the list, which is no call, and lies where the stack begins. */
+static inline const void *call_outermost(const void *call)
+{
+    const void *previous;
+    while ((previous = call_previous(call)))
+        call = previous;
+    return call;
+}
+
+/* How far inwards from the beginning of its stack a call stands, in bytes: while one is open its place does not change, and each call
+ * inside of it has a larger one. base: call_outermost(). */
+static inline uintptr_t call_place(const void *call, const void *base)
+{
+    return (uintptr_t)read_pointer(call, 0) - (uintptr_t)read_pointer(base, 0);
 }
 
 /* What a call runs: the prototype of a Lua function, the C function; another address, of nothing that is called, if it is neither. */

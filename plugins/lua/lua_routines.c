@@ -1,8 +1,6 @@
 /* lua_routines.c: which coroutine runs, and on which track. */
 #include "lua_universe.h"
 
-enum { LEVELS_ASKED = 4096 /* one by one: Lua counts from the innermost each time */ };
-
 __thread struct running running;
 uint32_t epoch = 1;
 uint32_t forks;
@@ -30,6 +28,7 @@ struct routine *routine_for(struct universe *universe, lua_State *L)
         free(routine);
         return NULL;
     }
+    routine->stack.frames->place = UINTPTR_MAX; /* nothing is further inside */
     routine->L = L;
     routine->universe = universe;
     routine->is_main = L == universe->main;
@@ -50,52 +49,51 @@ void routines_free(struct universe *universe)
     universe->spares = (struct spare_tracks){NULL, 0, 0};
 }
 
-static bool next_outer(const struct universe *universe, lua_State *L, int level, lua_Debug *ar)
+void routine_settle(struct routine *routine, const void *call)
 {
-    if (!universe->functions.peeks)
-        return level < LEVELS_ASKED && lua_getstack(L, level, ar);
-    const void *call = call_previous(ar->i_ci);
-    ar->i_ci = (struct CallInfo *)(uintptr_t)call;
-    return call_previous(call) != NULL; /* the first element of the list is no call */
+    struct shadow_stack *stack = &routine->stack;
+    while (!shadow_is_empty(stack)) {
+        while (call_place(call, routine->base) > stack->top->place)
+            call = call_previous(call);
+        if (call_place(call, routine->base) == stack->top->place)
+            return;
+        shadow_pop(stack);
+    }
 }
 
-bool routine_align(struct routine *routine, lua_State *L, int level)
+void routine_align(struct routine *routine, lua_State *L, int level)
 {
-    struct universe *universe = routine->universe;
     struct shadow_stack *stack = &routine->stack;
     lua_Debug ar;
-    size_t depth = 0, known = (size_t)(stack->top - stack->frames);
-    bool is_there = lua_getstack(L, level, &ar);
-    lua_Debug innermost = ar;
-    for (int at = level; is_there; depth++)
-        is_there = next_outer(universe, L, ++at, &ar);
+    if (!lua_getstack(L, level, &ar)) {
+        shadow_pop_to(stack, stack->frames);
+        return;
+    }
+    const void *innermost = ar.i_ci, *call = innermost;
+    size_t depth = 0, known = (size_t)(stack->top - stack->frames), same = 0;
+    for (; call != routine->base; call = call_previous(call))
+        depth++;
     struct seen {
-        const void *call;
+        uintptr_t place;
         struct function *function;
     } *fresh = calloc(depth + 1, sizeof *fresh);
     if (!fresh)
-        return false;
-    if (universe->functions.peeks && depth)
-        stack->frames->call = ar.i_ci;
-    ar = innermost;
-    for (size_t i = depth; i-- > 0;) {
-        fresh[i] = (struct seen){ar.i_ci, function_of(&universe->functions, L, &ar)};
-        next_outer(universe, L, ++level, &ar);
+        return;
+    for (size_t i = depth; i-- > 0; innermost = call_previous(innermost)) {
+        ar.i_ci = (struct CallInfo *)(uintptr_t)innermost;
+        fresh[i].place = call_place(innermost, routine->base);
+        fresh[i].function = function_of(&routine->universe->functions, L, &ar);
     }
-    size_t same = 0;
     while (same < known && same < depth && fresh[same].function &&
-           stack->frames[same + 1].call == fresh[same].call &&
+           stack->frames[same + 1].place == fresh[same].place &&
            stack->frames[same + 1].open.label == fresh[same].function->callee.label)
         same++;
     shadow_pop_to(stack, stack->frames + same);
     struct lam_callee unknown = {.label = 0};
-    for (size_t i = same; i < depth; i++) {
-        struct function *function = fresh[i].function;
-        shadow_push(stack, fresh[i].call, function ? &function->callee : &unknown,
-                    function ? function->flags : 0);
-    }
+    for (size_t i = same; i < depth; i++)
+        shadow_push(stack, (const void *)fresh[i].place, // NOLINT(performance-no-int-to-ptr)
+                    fresh[i].function ? &fresh[i].function->callee : &unknown, 0);
     free(fresh);
-    return true;
 }
 
 /* ---- who runs ---- */
@@ -107,6 +105,7 @@ void run(struct routine *routine, struct lam_track track)
     running.track = track;
     running.routine = routine;
     running.L = routine ? routine->L : NULL;
+    running.base = routine ? routine->base : NULL;
 }
 
 void go_back(struct routine *routine)
@@ -149,16 +148,32 @@ static void begin_anew(struct universe *universe)
     universe->generation = recorder_now();
 }
 
+/* `to` runs since `from` resumed it: by what? */
+static void resumed(struct routine *to, struct routine *from)
+{
+    lua_Debug up;
+    bool is_lua;
+    to->resumer = from;
+    to->resumed_at = 0;
+    const struct function *function =
+        lua_getstack(from->L, 0, &up) && from->base
+            ? function_at(&from->universe->functions, call_function(up.i_ci, &is_lua))
+            : NULL;
+    if (!function || !(function->flags & FUNCTION_RESUMES))
+        return;
+    to->resumed_at = call_place(up.i_ci, from->base);
+    to->resumed_by = function->flags;
+}
+
 /* `from` ran until now, `to` runs again. If an error ended `from`, and that can be told, it is over. */
 static void left(struct routine *from, const struct routine *to, const lua_Debug *ar)
 {
-    const struct shadow *top = to->stack.top;
-    if (from->resumer != to || !(top->open.host & FUNCTION_RESUMES) || to->universe->count)
+    if (from->resumer != to || !from->resumed_at || to->universe->count)
         return;
-    bool is_return = ar->event == LUA_HOOKRET && top->call == (const void *)ar->i_ci;
+    bool is_return = ar->event == LUA_HOOKRET && call_place(ar->i_ci, to->base) == from->resumed_at;
     /* While resume returns it still holds the coroutine; that of a wrap is over if it did not return. */
     bool is_over =
-        is_return ? !(top->open.host & FUNCTION_WRAPS) && lua_status(from->L) > LUA_YIELD : true;
+        is_return ? !(from->resumed_by & FUNCTION_WRAPS) && lua_status(from->L) > LUA_YIELD : true;
     if (is_over)
         routine_end(from);
 }
@@ -166,8 +181,7 @@ static void left(struct routine *from, const struct routine *to, const lua_Debug
 /* The universe that `from` is of, unless L is of another. */
 static struct universe *same_universe(const struct routine *from, lua_State *L)
 {
-    if (from && from->universe->functions.peeks &&
-        state_global(L) == state_global(from->universe->main))
+    if (from && state_global(L) == state_global(from->universe->main))
         return from->universe;
     return universe_of(L);
 }
@@ -196,8 +210,9 @@ bool routine_arrive(lua_State *L, lua_Debug *ar)
             return false;
         routine_hook(universe, NULL, L); /* its mask may be what the maker's script had asked for */
     }
-    lua_Debug up = *ar;
-    bool is_first = ar->event == LUA_HOOKCALL && !lua_getstack(L, 1, &up);
+    if (!routine->base)
+        routine->base = call_outermost(ar->i_ci);
+    bool is_first = ar->event == LUA_HOOKCALL && call_previous(ar->i_ci) == routine->base;
     bool is_inside = from && from->universe == universe;
     if (is_inside && from != routine)
         left(from, routine, ar);
@@ -212,7 +227,7 @@ bool routine_arrive(lua_State *L, lua_Debug *ar)
             routine->resumer = NULL;
         }
     } else if (is_inside && from != routine && from->resumer != routine) {
-        routine->resumer = from;
+        resumed(routine, from);
     }
     if (!routine->track.id) {
         const struct function *body =

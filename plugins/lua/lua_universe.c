@@ -57,7 +57,7 @@ lua_CFunction other_module(lua_State *L)
     return module == luaopen_lamella ? NULL : module;
 }
 
-static struct universe *make_universe(lua_State *L)
+static int make_universe(struct universe **out, lua_State *L)
 {
     struct universe *universe = lua_newuserdatauv(L, sizeof *universe, 0);
     lua_Hook hook = lua_gethook(L);
@@ -67,13 +67,12 @@ static struct universe *make_universe(lua_State *L)
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     universe->main = lua_tothread(L, -1);
     lua_pop(L, 1);
-    const char *wish = getenv("LAMELLA_LUA");
-    bool peeks = !(wish && strcmp(wish, "api") == 0) && frames_probe(L);
-    int rc = functions_init(&universe->functions, L, peeks);
+    bool is_known = frames_probe(L);
+    int rc = functions_init(&universe->functions, L);
     lua_sethook(L, hook, mask, count);
-    if (rc < 0) {
+    if (!is_known || rc < 0) {
         lua_pop(L, 1);
-        return NULL;
+        return is_known ? rc : LAM_E_UNSUPPORTED;
     }
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, on_close);
@@ -86,7 +85,8 @@ static struct universe *make_universe(lua_State *L)
     universe->next = universes;
     universes = universe;
     pthread_mutex_unlock(&universes_lock);
-    return universe;
+    *out = universe;
+    return LAM_OK;
 }
 
 /* Is there anything but C below us? A coroutine could have been made before. */
@@ -123,14 +123,14 @@ int universe_start(lua_State *L, int count)
     struct universe *universe = universe_of(L);
     if (!universe && other_module(L))
         return LAM_OK;
-    if (!universe)
-        universe = make_universe(L);
-    if (!universe)
-        return LAM_E_NOMEM;
+    int rc = universe ? LAM_OK : make_universe(&universe, L);
+    if (rc < 0)
+        return rc;
     if (universe->is_on)
         return LAM_OK;
     universe->count = count;
     universe->is_on = true;
+    universe->is_sparse = false;
     universe->generation = recorder_now();
     universe->forks = forks;
     universe->has_older = universe->has_older || runs_lua(L) || L != universe->main;
@@ -208,12 +208,13 @@ void lam_lua_settle(lua_State *L)
         return;
     if (running.routine != routine && running.L == L)
         return;
-    bool is_over = lua_status(L) != LUA_YIELD && !lua_getstack(L, 0, &(lua_Debug){0});
+    lua_Debug ar;
+    bool is_over = lua_status(L) != LUA_YIELD && !lua_getstack(L, 0, &ar);
     if (running.routine == routine) {
         if (is_over)
             routine_end(routine);
-        else
-            routine_align(routine, L, 0);
+        else if (lua_getstack(L, 0, &ar))
+            routine_settle(routine, ar.i_ci);
         if (!routine->is_main || shadow_is_empty(&routine->stack))
             go_back(routine);
     } else if (is_over && routine->track.id) {

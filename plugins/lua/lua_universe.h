@@ -1,8 +1,9 @@
 /* lua_universe.h: one Lua universe (a main state and its coroutines) while it is recorded.
  *
- * Every coroutine that had an event is a *routine* with a shadow of its calls. Lua keeps its calls in a list whose elements are used
- * again but never move, so that the address of a call tells whether a shadow and Lua agree: each event first takes off the shadow
- * what Lua has left in the meantime without saying so (errors).
+ * Every coroutine that had an event is a *routine* with a shadow of those calls that the recorder is told of. Each has the place of
+ * Lua's call on its stack: an event at that place or further out tells that it is over, and before a call is told those that Lua has
+ * left without saying so (errors) are taken off: what is open lies on the way from the call outwards. So a call that is not told, with
+ * one in N nearly all, costs a look at its function and its place.
  *
  * Nothing here asks Lua for memory while a program runs, nor raises an error. */
 #ifndef LAMELLA_PLUGIN_LUA_UNIVERSE_H
@@ -19,11 +20,14 @@
 
 struct routine {
     lua_State *L;
+    const void *base; /* call_outermost(); NULL: not known yet */
     struct shadow_stack stack;
     struct universe *universe;
     struct routine *resumer;  /* who runs when this one yields; NULL: the host */
     struct lam_track track;   /* 0: none yet */
     struct lam_track outside; /* what the thread ran when the host came in here */
+    uintptr_t resumed_at; /* the place of the resumer's call of `resumed_by`; 0: not by Lua's own */
+    uint16_t resumed_by;  /* enum function_flag */
     uint32_t track_label;
     bool is_main, is_stale;
     lua_Hook inner; /* the script's own */
@@ -33,6 +37,7 @@ struct routine {
 struct universe {
     uint32_t forks, generation;
     bool is_on, has_older; /* there may be coroutines from before the start */
+    bool is_sparse;        /* calls that need not be told have been met */
     bool opened;           /* by lamella.start(), to be closed by stop */
     int count;             /* sampling: instructions; 0: every call */
     lua_State *main;
@@ -59,6 +64,7 @@ void universe_stop(struct universe *universe, lua_State *L);
 /* What this thread runs. Checked against `epoch`, which changes when a universe stops, before `routine` is looked at. */
 struct running {
     lua_State *L;
+    const void *base;
     struct routine *routine;
     uint32_t epoch;
     uint32_t generation; /* of the recorder */
@@ -90,8 +96,10 @@ void go_back(struct routine *routine);
 /* It has ended, by itself, by an error, or unnoticed; `end`: its track must be running. */
 void routine_end(struct routine *routine);
 void routine_end_elsewhere(struct routine *routine);
-/* Makes the shadow what Lua's stack is from `level` outwards (0: all of it). Returns false without memory. */
-bool routine_align(struct routine *routine, lua_State *L, int level);
+/* Takes off the shadow what is not on the way from `call`, which is open, outwards. */
+void routine_settle(struct routine *routine, const void *call);
+/* Makes the shadow what Lua's stack is from `level` outwards (0: all of it), as far as there is memory. */
+void routine_align(struct routine *routine, lua_State *L, int level);
 /* Something happens in L, which did not run until now. Returns false when it is not to be recorded. */
 bool routine_arrive(lua_State *L, lua_Debug *ar);
 

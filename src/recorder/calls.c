@@ -672,25 +672,47 @@ static uint32_t pick_callee(struct lane *lane, struct lam_callee *callee)
     return is_first ? 1 : n;
 }
 
-static __attribute__((noinline)) uint32_t enter_callee(struct lane *lane, struct lam_callee *callee,
-                                                       uint32_t told_around)
+/* As share_of_child(), for a call in `around` that is told since its turn has come. The host counts down to the next one. */
+static uint32_t share_of_callee(struct lane *lane, const struct calls *calls,
+                                struct lam_open_call *around)
+{
+    around->handle.start = 1;
+    if (calls->depth >= calls->capacity || !calls->frames[calls->depth].is_picked)
+        return 0;
+    uint32_t before = calls->frames[calls->depth].children++;
+    if (before + 1 < CHILDREN_TIMED)
+        return 1;
+    uint64_t rest = before < CHILDREN_TIMED ? 0 : CHILDREN_BLOCK - 1 - around->handle.ref;
+    around->handle.ref = draw(lane, CHILDREN_BLOCK); /* its place in the next block */
+    around->handle.start = rest + around->handle.ref + 1;
+    return before < CHILDREN_TIMED ? 1 : CHILDREN_BLOCK;
+}
+
+static __attribute__((noinline)) void enter_callee(struct lane *lane, struct lam_callee *callee,
+                                                   struct lam_open_call *around,
+                                                   struct lam_open_call *call)
 {
     struct calls *calls = lane->rec->call_kind ? calls_of(lane) : NULL;
     if (!calls)
-        return 0;
+        return;
     if ((lane->rec->calls & ~(uint32_t)LAM_CALLS_AUTO) != LAM_CALLS_ONE_IN ||
         mode_of(lane, calls) != LAM_CALLS_ONE_IN) {
         callee->skip = 0;
         enter_by_label(lane, calls, callee->label);
-        return LAM_TOLD_CALL;
+        call->told = LAM_TOLD_CALL;
+        return;
     }
     struct recorded what = {.weight = pick_callee(lane, callee)};
-    if (told_around & LAM_TOLD_RECORDED)
-        what.share = share_of_child(lane, calls);
+    if (around->told & LAM_TOLD_RECORDED && !around->handle.start)
+        what.share = share_of_callee(lane, calls, around);
     if (!what.weight && !what.share)
-        return 0;
+        return;
     enter(lane, calls, callee->label, LAM_CALLS_ONE_IN, what);
-    return LAM_TOLD_CALL | (what.weight ? (uint32_t)LAM_TOLD_RECORDED : 0);
+    call->told = LAM_TOLD_CALL;
+    if (what.weight) {
+        call->told |= LAM_TOLD_RECORDED;
+        call->handle = (struct lam_handle){0, 1};
+    }
 }
 
 /* Every call, the long way. */
@@ -701,14 +723,14 @@ static __attribute__((noinline)) void begin_callee(struct lane *lane, struct lam
 }
 
 void lam_callee_enter_event(struct lam_recorder *rec, struct lam_callee *callee,
-                            uint32_t told_around, struct lam_open_call *call)
+                            struct lam_open_call *around, struct lam_open_call *call)
 {
     struct lane *lane = lane_of(rec);
     if (__builtin_expect(!lane || !call->label, 0))
         return;
     const struct lam_recorder *own = lane->rec;
     if (__builtin_expect(own->calls != 0 || !own->call_kind, 0)) {
-        call->told = (uint16_t)enter_callee(lane, callee, told_around);
+        enter_callee(lane, callee, around, call);
         return;
     }
     if (__builtin_expect(!lane->plain || own->call_kind > STREAM_SLOT_KIND_MAX, 0)) {

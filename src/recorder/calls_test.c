@@ -624,7 +624,7 @@ static void one_in_n_by_callees(void **state)
     (void)state;
     begin_by_clock("calls=one_in:16");
     struct lam_callee f = {.label = label("f").id}, g = {.label = label("g").id};
-    const struct lam_open_call none = {.told = 0};
+    struct lam_open_call none = {.told = 0};
     uint64_t f_self = 0, g_total = 0, told = 0;
     enum { CALLS = 20000 };
     for (unsigned i = 0; i < CALLS; i++) {
@@ -676,7 +676,7 @@ static void one_in_n_of_a_long_loop(void **state)
     for (int by_callees = 0; by_callees < 2; by_callees++) {
         begin_by_clock("calls=one_in:100");
         struct lam_callee loop = {.label = label("loop").id}, f = {.label = label("f").id};
-        const struct lam_open_call none = {.told = 0};
+        struct lam_open_call none = {.told = 0};
         struct lam_open_call outer, inner;
         uint64_t told = 0;
         if (by_callees)
@@ -728,7 +728,7 @@ static void callees_under_other_policies(void **state)
     for (size_t policy = 0; policy < 3; policy++) {
         begin_by_clock(policies[policy]);
         struct lam_callee f = {.label = label("f").id}, nothing = {.label = 0};
-        const struct lam_open_call none = {.told = 0};
+        struct lam_open_call none = {.told = 0};
         struct lam_open_call outer, inner;
         lam_callee_enter(LAM_DEFAULT, &f, &none, &outer);
         assert_int_equal(outer.label, f.label);
@@ -860,7 +860,7 @@ static void counted_calls(void **state)
     for (size_t policy = 0; policy < 4; policy++) {
         begin_by_clock(policies[policy]);
         struct lam_callee g = {.label = label("g").id};
-        const struct lam_open_call none = {.told = 0};
+        struct lam_open_call none = {.told = 0};
         enter("main", 0);
         for (int i = 0; i < CALLS; i++) {
             struct lam_open_call open;
