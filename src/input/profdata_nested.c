@@ -1,14 +1,13 @@
 #include "input/profdata_nested.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 
 enum {
     AHEAD = 12, /* events whose names are fetched before they are needed: a cache miss each otherwise */
     BLOCK = 256, /* events that are taken together */
-    BOTTOM = 3,  /* of a stack, which need not be asked whether it is empty */
+    BOTTOM = 2,  /* of a stack, which need not be asked whether it is empty */
     LEAST_DEPTH = 13,
+    FETCHED_BYTES = 2048, /* of events ahead: backwards, over the ends of pages, nobody else does it */
 };
 
 /* Events of one thread, the last one first. */
@@ -35,13 +34,9 @@ static int reserve(struct profdata_nested_lane *lane, size_t more)
     size_t capacity = wanted > 2 * (size_t)lane->capacity ? wanted : 2 * (size_t)lane->capacity;
     capacity = capacity > LEAST_DEPTH ? capacity : LEAST_DEPTH;
     struct profdata_nested_open *grown =
-        capacity < UINT32_MAX ? mem_realloc(lane->bottom, (capacity + BOTTOM + 1) * sizeof *grown)
-                              : NULL;
+        capacity < UINT32_MAX ? mem_realloc(lane->bottom, (capacity + BOTTOM) * sizeof *grown) : NULL;
     if (!grown)
         return LAM_E_NOMEM;
-    /* was_met() reads places above the stack as well, up to the one behind all. */
-    size_t known = lane->bottom ? BOTTOM + (size_t)lane->capacity + 1 : 0;
-    memset(grown + known, 0, (capacity + BOTTOM + 1 - known) * sizeof *grown);
     for (size_t i = 0; i < BOTTOM; i++)
         grown[i].start = -1;
     lane->bottom = grown;
@@ -49,14 +44,10 @@ static int reserve(struct profdata_nested_lane *lane, size_t more)
     return LAM_OK;
 }
 
-/* How many of a stack began before `end`. Mostly up to three have not: which of these numbers it is, no branch can foretell. */
-static inline size_t count_before(const struct profdata_nested_open *stack, size_t count, uint64_t end)
+/* How many of a stack began before `end`. */
+static size_t count_before(const struct profdata_nested_open *stack, size_t count, uint64_t end)
 {
-    const struct profdata_nested_open *top = stack + count - 1;
-    int64_t until = (int64_t)end;
-    count -= (size_t)(top[0].start >= until) + (size_t)(top[-1].start >= until) +
-             (size_t)(top[-2].start >= until);
-    while (__builtin_expect(stack[(ptrdiff_t)count - 1].start >= until, 0))
+    while (count && stack[count - 1].start >= (int64_t)end)
         count--;
     return count;
 }
@@ -74,7 +65,7 @@ static void find_outermost(struct profdata_sum *sum, uint32_t lane_index,
     sum->open_at = (uint32_t)at;
 }
 
-/* Whether there is one of this label among the first `within` of a stack of `count`. There is room for one more. */
+/* Whether there is one of this label among the first `within` of a stack of `count`. */
 static inline bool was_met(struct profdata_sum *sum, uint32_t lane_index,
                            const struct profdata_nested_open *stack, size_t count, size_t within,
                            uint32_t label)
@@ -82,7 +73,7 @@ static inline bool was_met(struct profdata_sum *sum, uint32_t lane_index,
     if (__builtin_expect(sum->open_lane != lane_index, 0))
         find_outermost(sum, lane_index, stack, count, label);
     uint32_t at = sum->open_at;
-    bool is_open = (at < count) & (stack[at].label == label); /* without a branch */
+    bool is_open = at < count && stack[at].label == label;
     sum->open_at = is_open ? at : (uint32_t)count;
     return is_open && at < within;
 }
@@ -112,6 +103,8 @@ static int add_empty(struct profdata_nested *nested, uint32_t lane_index,
     return profdata_sum_add(sum, 0, was_met(sum, lane_index, stack, count, within, item->label));
 }
 
+/* What was pushed last is the top, so its start is at hand, and that of the one below it is whenever the top was not left: no number has
+ * to be waited for to know which of the two goes on, and only to leave more than one takes a branch. */
 static inline int add_intervals(struct profdata_nested *nested, uint32_t lane_index,
                                 const struct block *block)
 {
@@ -123,31 +116,41 @@ static inline int add_intervals(struct profdata_nested *nested, uint32_t lane_in
     struct profdata_nested_open *stack = stack_of(lane);
     size_t count = lane->count;
     uint64_t last_end = lane->last_end;
+    int64_t top = stack[(ptrdiff_t)count - 1].start, below = stack[(ptrdiff_t)count - 2].start;
     lane->intervals += block->intervals;
     for (size_t i = 0; rc >= 0 && i < block->intervals; i++) {
-        const struct block_item *item = &block->items[i];
-        if (item->end > last_end)
+        const struct block_item item = block->items[i];
+        const int64_t end = (int64_t)item.end;
+        if (item.end > last_end)
             return LAM_E_UNSUPPORTED;
-        last_end = item->end;
-        count = count_before(stack, count, item->end);
-        if (item->start >= item->end) {
-            rc = add_empty(nested, lane_index, item, count);
+        last_end = item.end;
+        count -= top >= end;
+        top = top >= end ? below : top;
+        if (top >= end) {
+            count = count_before(stack, count, item.end);
+            top = stack[(ptrdiff_t)count - 1].start;
+        }
+        if (item.start >= item.end) {
+            rc = add_empty(nested, lane_index, &item, count);
+            below = stack[(ptrdiff_t)count - 2].start;
             continue;
         }
-        if (stack[(ptrdiff_t)count - 1].start > (int64_t)item->start)
+        if (top > (int64_t)item.start)
             return LAM_E_UNSUPPORTED;
-        uint64_t length = item->end - item->start;
+        uint64_t length = item.end - item.start;
         if (count) {
             sums[stack[count - 1].label].inner += length;
         } else {
             lane->self += length; /* all of what lies in it is self time of somebody */
             lane->interval_start =
-                item->start < lane->interval_start ? item->start : lane->interval_start;
+                item.start < lane->interval_start ? item.start : lane->interval_start;
         }
-        struct profdata_sum *sum = &sums[item->label];
-        bool is_recursive = was_met(sum, lane_index, stack, count, count, item->label);
+        struct profdata_sum *sum = &sums[item.label];
+        bool is_recursive = was_met(sum, lane_index, stack, count, count, item.label);
         rc = profdata_sum_add(sum, length, is_recursive);
-        push(&stack[count++], item->start, item->end, item->label);
+        push(&stack[count++], item.start, item.end, item.label);
+        below = top;
+        top = (int64_t)item.start;
     }
     if (lane->interval_end == 0)
         lane->interval_end = block->items[0].end; /* ends fall */
@@ -175,12 +178,14 @@ static void add_marks(struct profdata_nested *nested, uint32_t lane_index, const
 
 /* ---- reading ---- */
 
-/* Labels, since one look-up need not wait for another; and what is an interval goes where it can be taken without asking. */
+/* The last of `count` events. Labels, since one look-up need not wait for another; and what is an interval goes where it can be taken without asking. */
 static inline __attribute__((always_inline)) int read_block(const struct profdata_nested *nested,
-                                                            const uint8_t *end, size_t most,
+                                                            const uint8_t *bytes, uint64_t count,
                                                             bool is_wide, struct block *block)
 {
     size_t size = is_wide ? 32 : 24, intervals = 0, marks = 0, i = 0;
+    const size_t most = count < BLOCK ? (size_t)count : BLOCK;
+    const uint8_t *end = bytes + count * size;
     const uint32_t tid = profdata_event_read(end - size, is_wide).thread;
     const struct profdata_strings *strings = nested->walk->strings;
     for (; i < most; i++) {
@@ -189,6 +194,8 @@ static inline __attribute__((always_inline)) int read_block(const struct profdat
         uint32_t label;
         if (event.thread != tid)
             break;
+        if (at - bytes >= FETCHED_BYTES)
+            __builtin_prefetch(at - FETCHED_BYTES);
         if (most - i > AHEAD)
             profdata_strings_prefetch(strings, profdata_event_read(at - AHEAD * size, is_wide).id);
         int rc = profdata_sums_label(nested->sums, event.kind, event.id, &label);
@@ -237,11 +244,11 @@ static inline __attribute__((always_inline)) int walk_run(struct profdata_nested
     struct block block;
     int rc = LAM_OK;
     while (rc >= 0 && count > 0) {
-        const uint8_t *end = bytes + count * size;
+        const uint8_t *last = bytes + (count - 1) * size;
         uint32_t lane_index;
-        rc = lane_of(nested, profdata_event_read(end - size, is_wide).thread, &lane_index);
+        rc = lane_of(nested, profdata_event_read(last, is_wide).thread, &lane_index);
         if (rc >= 0)
-            rc = read_block(nested, end, count < BLOCK ? (size_t)count : BLOCK, is_wide, &block);
+            rc = read_block(nested, bytes, count, is_wide, &block);
         if (rc >= 0)
             rc = add_intervals(nested, lane_index, &block);
         if (rc < 0)

@@ -4,7 +4,7 @@
  * (interval_nest.h). Where both can do it they agree; tests and a fuzz target compare them.
  *
  * How it is fast: an interval is added up when it is met, for all but its children is known then, and each child takes its time from
- * the one it lies in. So nothing is left to do when one ends, and the stack is searched without a branch that depends on it. */
+ * the one it lies in. So nothing is left to do when one ends. */
 #ifndef LAMELLA_INPUT_PROFDATA_NESTED_H
 #define LAMELLA_INPUT_PROFDATA_NESTED_H
 

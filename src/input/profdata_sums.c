@@ -116,6 +116,18 @@ static int name_of(struct profdata_sums *sums, uint64_t id, uint32_t *name)
     return LAM_OK;
 }
 
+/* Kinds of this table find it where it is now. */
+static void cache_table(struct profdata_sums *sums, uint32_t table)
+{
+    for (size_t i = 0; i < PROFDATA_SUMS_CACHE; i++) {
+        if (sums->cache[i].table_and_1 != table + 1)
+            continue;
+        bool has_table = table < PROFDATA_SUMS_KINDS;
+        sums->cache[i].count = has_table ? (uint32_t)sums->tables[table].count : 0;
+        sums->cache[i].labels_and_1 = has_table ? sums->tables[table].items : NULL;
+    }
+}
+
 static int table_of(struct profdata_sums *sums, uint64_t kind, uint32_t *table)
 {
     size_t slot = (kind ^ kind >> 4) % PROFDATA_SUMS_CACHE;
@@ -127,6 +139,7 @@ static int table_of(struct profdata_sums *sums, uint64_t kind, uint32_t *table)
             return rc < 0 ? rc : LAM_E_NOMEM;
         sums->cache[slot].id = kind;
         sums->cache[slot].table_and_1 = (uint32_t)*known + 1;
+        cache_table(sums, (uint32_t)*known);
     }
     *table = sums->cache[slot].table_and_1 - 1;
     return LAM_OK;
@@ -149,9 +162,12 @@ static int label_of_pair(struct profdata_sums *sums, const struct profdata_key *
 static int label_of_table(struct profdata_sums *sums, const struct profdata_key *key,
                           uint32_t table, uint32_t name, uint32_t *label)
 {
-    if (name >= sums->tables[table].count &&
-        array_resize(&sums->tables[table], (size_t)name + name / 2 + 64) < 0)
-        return LAM_E_NOMEM;
+    if (name >= sums->tables[table].count) {
+        int rc = array_resize(&sums->tables[table], (size_t)name + name / 2 + 64);
+        cache_table(sums, table);
+        if (rc < 0)
+            return rc;
+    }
     uint32_t *place = &sums->tables[table].items[name];
     int rc = *place ? LAM_OK : new_label(sums, key->kind, key->id, label);
     if (rc < 0)

@@ -52,6 +52,8 @@ struct profdata_sums {
     struct {
         uint64_t id;          /* string of a kind */
         uint32_t table_and_1; /* 0: nothing is here */
+        uint32_t count;       /* of the table as it is now; further kinds have none */
+        const uint32_t *labels_and_1;
     } cache[PROFDATA_SUMS_CACHE];
     struct {
         uint64_t kind, id; /* an event whose name is in no table */
@@ -92,12 +94,11 @@ static inline int profdata_sums_label(struct profdata_sums *sums, uint64_t kind,
 {
     const struct profdata_strings *strings = sums->names->strings;
     size_t slot = (kind ^ kind >> 4) % PROFDATA_SUMS_CACHE, place = profdata_sums_slot(id);
-    uint32_t table = sums->cache[slot].table_and_1 - 1;
     if (id < strings->virtual_count) {
-        uint32_t name = strings->virtual_names[id];
-        if (sums->cache[slot].id == kind && table < PROFDATA_SUMS_KINDS &&
-            name < sums->tables[table].count && sums->tables[table].items[name]) {
-            *label = sums->tables[table].items[name] - 1;
+        uint32_t name = strings->virtual_names[id], label_and_1;
+        if (sums->cache[slot].id == kind && name < sums->cache[slot].count &&
+            (label_and_1 = sums->cache[slot].labels_and_1[name]) != 0) {
+            *label = label_and_1 - 1;
             return LAM_OK;
         }
     } else if (sums->known[place].id == id && sums->known[place].kind == kind &&
@@ -112,9 +113,11 @@ static inline int profdata_sums_label(struct profdata_sums *sums, uint64_t kind,
 static inline int profdata_sum_add(struct profdata_sum *sum, uint64_t length, bool is_recursive)
 {
     sum->wall += length;
-    sum->recursive += is_recursive ? length : 0;
-    sum->min = length < sum->min ? length : sum->min;
-    sum->max = length > sum->max ? length : sum->max;
+    sum->recursive += length & -(uint64_t)is_recursive;
+    if (__builtin_expect(length < sum->min, 0)) /* rarely: what is looked at need not be stored */
+        sum->min = length;
+    if (__builtin_expect(length > sum->max, 0))
+        sum->max = length;
     return duration_histogram_add(&sum->durations, length, 1);
 }
 

@@ -21,9 +21,9 @@ struct duration_histogram {
 /* The bucket of a duration: exact below 16. */
 static inline unsigned duration_bucket(uint64_t ns)
 {
-    /* The first two stretches of SUB are exact; from there on the highest bit of what is left says SUB once more. */
+    /* Below 2 SUB nothing is shifted out; above, what is left is SUB and more, which is one stretch too many. */
     enum { SUB = 1 << DURATION_SUB_BITS };
-    unsigned shift = 63u - DURATION_SUB_BITS - (unsigned)__builtin_clzll(ns | SUB);
+    unsigned shift = (63u ^ (unsigned)__builtin_clzll(ns | SUB)) - DURATION_SUB_BITS;
     return (shift << DURATION_SUB_BITS) + (unsigned)(ns >> shift);
 }
 
