@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 
+from call_sums import check_callers
 from lua_programs import program
 from record_lib import LAMELLA, Skip, check, compile_c, equal, main
 
@@ -35,8 +36,9 @@ def script(name, text):
     return name
 
 
-def report(out="r.lamella", by="label,path"):
-    done = subprocess.run([LAMELLA, "report", "--format", "json", "--top", "0", "--by", by, out], capture_output=True, timeout=60, check=False)
+def report(out="r.lamella", by="label,path", around=None):
+    asks = ["--around", around] if around else []
+    done = subprocess.run([LAMELLA, "report", "--format", "json", "--top", "0", "--by", by, *asks, out], capture_output=True, timeout=60, check=False)
     equal(done.returncode, 0, f"report of {out}: {done.stderr.decode(errors='replace')}")
     return json.loads(done.stdout)
 
@@ -154,7 +156,9 @@ def test_programs_made_by_chance():
             check_one_in(int(options.rpartition(":")[2]), wanted, "chance.lua:1")
             continue
         compare(paths("r.lamella", "chance.lua:1"), wanted)
-        equal(report()["findings"], [], f"program {seed}: nothing unbalanced, nothing lost")
+        told = report(by="label,path,caller", around="*")
+        equal(told["findings"], [], f"program {seed}: nothing unbalanced, nothing lost")
+        check(check_callers(told) > 5, "the program has functions")
 
 
 DEEP = """
@@ -428,6 +432,13 @@ def test_sampled_c_frames_lie_under_the_lua_function_that_called_them():
     check(not any("loops (mixed.lua:3)" in path for path in sorting), "another coroutine's samples")
     check(any(path[1:3] == ["anonymous (mixed.lua:4)", "loops (mixed.lua:3)"] for path, _ in mixed), f"the coroutine's own: {mixed}")
     check(not any("main chunk (mixed.lua:1)" in path and "__libc_start_main" in path for path, _ in mixed), "the interpreter's own frames are left out")
+    # Functions stand in for the phases of compilers, and the Lua function is the caller of the C frames.
+    done = subprocess.run([LAMELLA, "report", "r.lamella"], capture_output=True, timeout=60, check=False)
+    check(b"by module" in done.stdout and b"By function" in done.stdout and b"unknown" not in done.stdout.split(b"Findings")[0], done.stdout)
+    around = [row for row in report(around="table.sort (C)")["around"] if row["of"] == "samples"]
+    equal([[other["function"] for other in row["callers"]] for row in around], [["sorts (mixed.lua:2)"]], "who calls table.sort")
+    check(any(other["function"].startswith("lua_") and other["module"] for other in around[0]["callees"]), f"C frames are its callees: {around}")
+    equal(around[0]["samples"], sum(other["samples"] for other in around[0]["callers"]), "samples of the callers add up")
     sampled = {frame for path, _ in folded("samples") for frame in path}
     check(any(frame.startswith("lam_call") for frame in sampled), f"the recorder was met at its work: {sampled}")
     check(not any(frame.startswith(("lam_call", "call_event", "lamella.so", "liblamella")) for path, _ in mixed for frame in path), "the recorder's own frames are left out")

@@ -75,7 +75,8 @@ def main():
         command = ["sh", "-c", f"cc -O2 -c {source} -o {directory}/a.o; sleep 0.15; kill -9 $$"]
         subprocess.run([LAMELLA, "record", "-o", recording, "--", *command], stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL, check=False)
-        out = subprocess.run([LAMELLA, "report", "--format", "json", "--by", "unit,phase,label,span,memory", recording], stdout=subprocess.PIPE, check=True).stdout
+        out = subprocess.run([LAMELLA, "report", "--format", "json",
+                              "--by", "unit,phase,label,span,memory,function,caller", "--around", "*", recording], stdout=subprocess.PIPE, check=True).stdout
     report = json.loads(out)
     wrong = set()
     assert report.pop("format") == "lamella-report" and report.pop("version") == 1
@@ -90,9 +91,9 @@ def main():
             wrong.add(f"the report lacks {key}")
     for line in sorted(wrong):
         print(line)
-    filled = [key for key in ("segments", "units", "threads", "processes", "timeline") if report.get(key)]
+    filled = [key for key in ("segments", "units", "threads", "processes", "timeline", "around", "calls", "functions") if report.get(key)]
     print("with rows:", ", ".join(filled))
-    sys.exit(1 if wrong or len(filled) < 5 else 0)
+    sys.exit(1 if wrong or len(filled) < 8 else 0)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ static bool is_pushed(const struct label_paths *paths, uint32_t path)
     return path < paths->nodes.count && paths->nodes.items[path].is_pushed;
 }
 
-int label_paths_node(struct label_paths *paths, const struct profile_path *path, uint32_t name)
+int label_paths_node(struct label_paths *paths, const struct profile_path *path,
+                     const struct label_path *is)
 {
     if (path->path == 0 || path->path > PATH_MAX_ID || path->parent >= path->path)
         return LAM_E_INVAL;
@@ -23,7 +24,9 @@ int label_paths_node(struct label_paths *paths, const struct profile_path *path,
     struct label_path *node = &paths->nodes.items[path->path];
     node->is_pushed = true;
     node->parent = path->parent;
-    node->name = name;
+    node->name = is->name;
+    node->row = is->row;
+    node->is_part = is->is_part;
     node->depth = path->parent ? paths->nodes.items[path->parent].depth + 1 : 0;
     return LAM_OK;
 }

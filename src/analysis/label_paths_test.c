@@ -14,7 +14,7 @@
 static int push(struct label_paths *paths, uint32_t path, uint32_t parent, uint32_t name)
 {
     struct profile_path pushed = {.path = path, .parent = parent};
-    return label_paths_node(paths, &pushed, name);
+    return label_paths_node(paths, &pushed, &(struct label_path){.name = name, .row = name});
 }
 
 static int add(struct label_paths *paths, uint32_t path, uint32_t weight, uint64_t self_ns,

@@ -42,6 +42,7 @@ void labels_close(struct labels **out)
     array_free(&labels->artifacts);
     array_free(&labels->processes);
     array_free(&labels->threads);
+    array_free(&labels->tracks);
     label_arguments_free(&labels->arguments);
     label_paths_free(&labels->paths);
     array_free(&state->infos);
@@ -55,6 +56,8 @@ void labels_close(struct labels **out)
     }
     array_free(&state->process_of);
     array_free(&state->threads);
+    array_free(&state->in_tracks);
+    array_free(&state->tracks);
     array_free(&state->process_rows);
     array_free(&state->process_row_of);
     map_free(&state->kind_ids);
@@ -232,6 +235,17 @@ static int on_thread_name(void *ctx, const struct profile_thread_name *name)
     return add_text(state, name->name, &state->threads.items[name->thread].name);
 }
 
+static int on_track(void *ctx, const struct profile_track *track)
+{
+    struct labels_state *state = ctx;
+    if (track->track == 0 || track->track > ID_MAX)
+        return LAM_E_INVAL;
+    if (track->track >= state->tracks.count &&
+        array_resize(&state->tracks, (size_t)track->track + 1) < 0)
+        return LAM_E_NOMEM;
+    return add_text(state, track->name, &state->tracks.items[track->track].name);
+}
+
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
 /* The slot of a label in the current process, where it is not there yet or was never touched. */
@@ -291,21 +305,55 @@ static void count_odd(struct labels *labels, const struct profile_interval *inte
     labels->overlapping += (interval->flags & PROFILE_INTERVAL_OVERLAPS) != 0;
 }
 
+static inline void stretch_add(struct label_stretch *to, int64_t start_ns, int64_t end_ns,
+                               uint64_t events, uint64_t self_ns)
+{
+    if (to->events == 0 || start_ns < to->start_ns)
+        to->start_ns = start_ns;
+    if (to->events == 0 || end_ns > to->end_ns)
+        to->end_ns = end_ns;
+    to->events += events;
+    to->self_ns += self_ns;
+}
+
+/* Where the intervals of a thread (of one of its tracks) are added up. *of_track: once more, those of the track; NULL. LAM_OK or
+ * a code. */
+static inline int find_stretches(struct labels_state *state, uint32_t thread, uint32_t track,
+                                 struct label_stretch **of_thread, struct label_stretch **of_track)
+{
+    if (thread == 0 || thread >= state->threads.count)
+        return LAM_E_INVAL;
+    *of_thread = &state->threads.items[thread].own;
+    *of_track = NULL;
+    if (track == 0)
+        return LAM_OK;
+    if (track >= state->tracks.count)
+        return LAM_E_INVAL;
+    if (thread >= state->in_tracks.count && array_resize(&state->in_tracks, state->threads.count) < 0)
+        return LAM_E_NOMEM;
+    struct label_track *found = &state->tracks.items[track];
+    if (found->all.events == 0)
+        found->thread = thread;
+    found->has_moved |= found->thread != thread;
+    *of_thread = &state->in_tracks.items[thread];
+    *of_track = &found->all;
+    return LAM_OK;
+}
+
 static inline int add_to_thread(struct labels_state *state, const struct profile_interval *interval)
 {
-    if (interval->thread == 0 || interval->thread >= state->threads.count)
-        return LAM_E_INVAL;
-    struct label_thread *thread = &state->threads.items[interval->thread];
+    struct label_stretch *of_thread, *of_track;
+    uint64_t self_ns = interval->self_ns * interval->weight;
+    int rc = find_stretches(state, interval->thread, interval->track, &of_thread, &of_track);
+    if (rc < 0)
+        return rc;
     if (interval->flags & PROFILE_INTERVAL_DETACHED) {
-        state->labels.detached_ns += interval->self_ns * interval->weight;
+        state->labels.detached_ns += self_ns;
         return LAM_OK;
     }
-    if (thread->events == 0 || interval->start_ns < thread->start_ns)
-        thread->start_ns = interval->start_ns;
-    if (thread->events == 0 || interval->end_ns > thread->end_ns)
-        thread->end_ns = interval->end_ns;
-    thread->events += interval->weight;
-    thread->self_ns += interval->self_ns * interval->weight;
+    stretch_add(of_thread, interval->start_ns, interval->end_ns, interval->weight, self_ns);
+    if (of_track)
+        stretch_add(of_track, interval->start_ns, interval->end_ns, interval->weight, self_ns);
     return LAM_OK;
 }
 
@@ -367,8 +415,10 @@ static int on_fold(void *ctx, const struct profile_fold *fold)
     struct label_slot *slot = find_slot(state, fold->label);
     if (!slot)
         return no_slot(state, fold->label);
-    if (fold->thread == 0 || fold->thread >= state->threads.count)
-        return LAM_E_INVAL;
+    struct label_stretch *stretches[2];
+    rc = find_stretches(state, fold->thread, fold->track, &stretches[0], &stretches[1]);
+    if (rc < 0)
+        return rc;
     slot->events++;
     slot->count += fold->count;
     slot->folded += fold->count;
@@ -378,12 +428,13 @@ static int on_fold(void *ctx, const struct profile_fold *fold)
     slot->active_ns += fold->total_ns;
     slot->time_ns += fold->total_ns;
     slot->wall_ns += fold->total_ns;
-    struct label_thread *thread = &state->threads.items[fold->thread];
-    if (thread->events == 0)
-        thread->start_ns = thread->end_ns = fold->at_ns;
-    thread->events += fold->count;
-    thread->self_ns += fold->self_ns;
-    thread->folded += fold->count;
+    for (size_t i = 0; i < 2 && stretches[i]; i++) {
+        if (stretches[i]->events == 0)
+            stretches[i]->start_ns = stretches[i]->end_ns = fold->at_ns;
+        stretches[i]->events += fold->count;
+        stretches[i]->self_ns += fold->self_ns;
+        stretches[i]->folded += fold->count;
+    }
     state->labels.folded += fold->count;
     return state->options.by_path ? label_paths_fold(&state->labels.paths, fold) : LAM_OK;
 }
@@ -448,13 +499,8 @@ static int on_thread_sum(void *ctx, const struct profile_thread_sum *sum)
         return rc < 0 ? rc : LAM_OK;
     if (sum->thread == 0 || sum->thread >= state->threads.count)
         return LAM_E_INVAL;
-    struct label_thread *thread = &state->threads.items[sum->thread];
-    bool is_first = thread->events == 0;
-    thread->start_ns =
-        is_first || sum->start_ns < thread->start_ns ? sum->start_ns : thread->start_ns;
-    thread->end_ns = is_first || sum->end_ns > thread->end_ns ? sum->end_ns : thread->end_ns;
-    thread->events += sum->intervals;
-    thread->self_ns += sum->self_ns;
+    stretch_add(&state->threads.items[sum->thread].own, sum->start_ns, sum->end_ns, sum->intervals,
+                sum->self_ns);
     state->labels.backward += sum->backward;
     state->labels.overlapping += sum->overlapping;
     return LAM_OK;
@@ -467,12 +513,14 @@ static int on_path(void *ctx, const struct profile_path *path)
         return LAM_E_INVAL;
     /* Not the row's: a query being loaded and the same one being computed are two places in the tree. */
     struct label_info *info = &state->infos.items[path->label];
-    if (info->own_name == LABELS_ALL) {
-        int rc = labels_name(state, info->kind, info->text, &info->own_name);
-        if (rc < 0)
-            return rc;
-    }
-    return label_paths_node(&state->labels.paths, path, info->own_name);
+    int rc = LAM_OK;
+    if (info->own_name == LABELS_ALL)
+        rc = labels_name(state, info->kind, info->text, &info->own_name);
+    if (rc == LAM_OK && info->name == LABELS_ALL)
+        rc = row_name(state, info);
+    struct label_path is = {
+        .name = info->own_name, .row = info->name, .is_part = info->part != PART_OWN};
+    return rc < 0 ? rc : label_paths_node(&state->labels.paths, path, &is);
 }
 
 static int on_session_end(void *ctx, const struct profile_session_end *end)
@@ -494,6 +542,7 @@ struct profile_sink labels_sink(struct labels *labels)
         .process = on_process,
         .thread = on_thread,
         .thread_name = on_thread_name,
+        .track = on_track,
         .label = on_label,
         .path = on_path,
         .interval = on_interval,

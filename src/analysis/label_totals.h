@@ -80,14 +80,28 @@ struct label_process {
     uint64_t top_ns[LABEL_TOP_COUNT];
 };
 
+/* Intervals that follow one another or nest: when, how many, how long. */
+struct label_stretch {
+    int64_t start_ns, end_ns; /* of the first and the last */
+    uint64_t events, self_ns;
+    uint64_t folded; /* of the events, calls that were stored as sums */
+};
+
 struct label_thread {
     uint32_t process; /* index */
     uint32_t tid;
     uint32_t name;            /* text */
-    int64_t start_ns, end_ns; /* of its intervals */
-    uint64_t events, self_ns;
-    uint64_t folded; /* of the events, calls that were stored as sums */
-    bool is_again;   /* what another recorder recorded on a thread that is there already */
+    struct label_stretch all; /* after labels_finish(): what its tracks did on it included */
+    struct label_stretch own; /* outside of tracks */
+    bool is_again;            /* what another recorder recorded on a thread that is there already */
+};
+
+/* A line of execution that the program schedules itself: a coroutine, a task. */
+struct label_track {
+    uint32_t thread; /* index in labels.threads: where it ran first */
+    uint32_t name;   /* text */
+    bool has_moved;  /* it ran on others as well */
+    struct label_stretch all;
 };
 
 struct label_row_list LAM_ARRAY_BODY(struct label_row);
@@ -105,6 +119,7 @@ struct labels {
     artifacts; /* of all (process LABELS_ALL), largest first; then by process with by_unit */
     LAM_ARRAY(struct label_process) processes;
     LAM_ARRAY(struct label_thread) threads; /* with intervals */
+    LAM_ARRAY(struct label_track) tracks;   /* with intervals */
     struct label_arguments arguments;
     struct label_paths paths;
     uint32_t rows_again; /* of threads */

@@ -75,7 +75,7 @@ static void nested(void **state)
     assert_int_equal(labels->whole_ns, 100);
     assert_int_equal(labels->events, 2);
     assert_int_equal(labels->processes.items[0].threads, 1);
-    assert_int_equal(labels->threads.items[0].self_ns, 100);
+    assert_int_equal(labels->threads.items[0].all.self_ns, 100);
     assert_int_equal(labels->threads.items[0].tid, 7);
 }
 
@@ -509,7 +509,7 @@ static void detached(void **state)
     assert_int_equal(labels->detached_ns, 900);
     assert_int_equal(labels->whole_ns, 1000);
     assert_int_equal(row("Item", "item")->self_ns, 900);
-    assert_int_equal(labels->threads.items[0].self_ns, 100);
+    assert_int_equal(labels->threads.items[0].all.self_ns, 100);
 }
 
 int main(void)

@@ -4,6 +4,7 @@
 
 #include "analysis/label_totals.h"
 #include "analysis/labels_state.h"
+#include "base/memory.h"
 
 /* ---- one process ------------------------------------------------------------------------------------------------- */
 
@@ -347,38 +348,80 @@ static int finish_rows(struct labels_state *state)
     return LAM_OK;
 }
 
-static int finish_threads(struct labels_state *state)
+static struct label_stretch together(const struct label_stretch *a, const struct label_stretch *b)
+{
+    if (a->events == 0 || b->events == 0)
+        return a->events ? *a : *b;
+    struct label_stretch both = {.start_ns = a->start_ns < b->start_ns ? a->start_ns : b->start_ns,
+                                 .end_ns = a->end_ns > b->end_ns ? a->end_ns : b->end_ns,
+                                 .events = a->events + b->events,
+                                 .self_ns = a->self_ns + b->self_ns,
+                                 .folded = a->folded + b->folded};
+    const struct label_stretch *timed = a->folded < a->events ? a : b, *other = timed == a ? b : a;
+    if (timed->folded < timed->events && other->folded == other->events) {
+        both.start_ns = timed->start_ns; /* sums have no first and last */
+        both.end_ns = timed->end_ns;
+    }
+    return both;
+}
+
+/* Where there are sums alone, they took so long, one after the other. */
+static void stretch_finish(struct label_stretch *stretch)
+{
+    if (stretch->folded == stretch->events && stretch->self_ns <= (uint64_t)(INT64_MAX / 2))
+        stretch->end_ns = stretch->start_ns + (int64_t)stretch->self_ns;
+}
+
+/* thread_of: by the input's id, indexes in labels.threads. */
+static int finish_tracks(struct labels_state *state, const uint32_t *thread_of)
+{
+    int rc = LAM_OK;
+    for (size_t i = 0; rc == LAM_OK && i < state->tracks.count; i++) {
+        struct label_track track = state->tracks.items[i];
+        if (track.all.events == 0)
+            continue;
+        track.thread = thread_of[track.thread];
+        stretch_finish(&track.all);
+        rc = array_push(&state->labels.tracks, track);
+    }
+    return rc;
+}
+
+static int finish_threads(struct labels_state *state, uint32_t *thread_of)
 {
     struct labels *labels = &state->labels;
+    static const struct label_stretch none;
     labels->whole_ns = labels->detached_ns;
-    array_each(&state->threads, thread)
-    {
-        if (thread->events == 0)
+    for (size_t i = 0; i < state->threads.count; i++) {
+        struct label_thread *thread = &state->threads.items[i];
+        thread->all =
+            together(&thread->own, i < state->in_tracks.count ? &state->in_tracks.items[i] : &none);
+        if (thread->all.events == 0)
             continue;
         struct label_process *process = &labels->processes.items[thread->process];
-        uint64_t span = (uint64_t)(thread->end_ns - thread->start_ns);
-        /* Where there are sums alone, they took so long, one after the other. */
-        if (thread->folded == thread->events && thread->self_ns <= (uint64_t)(INT64_MAX / 2)) {
-            span = thread->self_ns;
-            thread->end_ns = thread->start_ns + (int64_t)span;
-        }
+        stretch_finish(&thread->own);
+        stretch_finish(&thread->all);
+        uint64_t span = (uint64_t)(thread->all.end_ns - thread->all.start_ns);
         process->threads += !thread->is_again;
         labels->rows_again += thread->is_again;
         process->thread_ns += span;
         labels->thread_ns += span;
-        labels->whole_ns += span > thread->self_ns ? span : thread->self_ns;
+        labels->whole_ns += span > thread->all.self_ns ? span : thread->all.self_ns;
+        thread_of[i] = (uint32_t)labels->threads.count;
         if (array_push(&labels->threads, *thread) < 0)
             return LAM_E_NOMEM;
     }
-    return LAM_OK;
+    return finish_tracks(state, thread_of);
 }
 
 int labels_finish(struct labels *labels, struct lam_error *err)
 {
     struct labels_state *state = labels_state(labels);
     int rc = finish_rows(state);
+    uint32_t *thread_of = mem_zalloc(state->threads.count + 1, sizeof *thread_of);
     if (rc == LAM_OK)
-        rc = finish_threads(state);
+        rc = thread_of ? finish_threads(state, thread_of) : LAM_E_NOMEM;
+    mem_free(thread_of);
     if (rc == LAM_OK && state->options.by_path)
         rc = label_paths_finish(&labels->paths);
     SORT(&labels->rows, compare_rows, labels);

@@ -70,8 +70,11 @@ struct labels_state {
     LAM_ARRAY(struct label_mark) marks;   /* by name */
     struct open_process *open;            /* all of them; few */
     struct open_process *current;
-    LAM_ARRAY(uint32_t) process_of;         /* the input's process id → index + 1 */
-    LAM_ARRAY(struct label_thread) threads; /* by the input's thread id */
+    LAM_ARRAY(uint32_t) process_of; /* the input's process id → index + 1 */
+    LAM_ARRAY(struct label_thread)
+    threads; /* by the input's thread id; until the end without what their tracks did */
+    LAM_ARRAY(struct label_stretch) in_tracks; /* the same of their tracks alone */
+    LAM_ARRAY(struct label_track) tracks;      /* by the input's track id; thread: the input's */
     LAM_ARRAY(struct process_row) process_rows;
     LAM_ARRAY(uint32_t)
     process_row_of;          /* by name: index + 1 in process_rows, all 0 between flushes */

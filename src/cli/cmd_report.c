@@ -14,6 +14,7 @@
 #include "cli/launcher_talk.h"
 #include "cli/read_report.h"
 #include "input/input_kind.h"
+#include "output/write_calls.h"
 #include "output/write_report.h"
 
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
@@ -24,7 +25,7 @@ struct report_settings {
     size_t input_count;
     int format;
     uint64_t top;
-    bool has_top;
+    bool has_top, has_by;
     struct option_list markers, changes; /* changes: --what-if */
     struct report_view view;
 };
@@ -32,15 +33,18 @@ struct report_settings {
 /* "unit,phase,label" */
 static int parse_by(void *target, const char *text, struct lam_error *err)
 {
-    struct report_view *view = target;
+    struct report_settings *set = target;
+    struct report_view *view = &set->view;
     const struct {
         const char *name;
         bool *flag;
-    } names[] = {
-        {"unit", &view->by_unit},   {"phase", &view->by_phase},   {"role", &view->by_role},
-        {"label", &view->by_label}, {"kind", &view->by_kind},     {"argument", &view->by_argument},
-        {"path", &view->by_path},   {"thread", &view->by_thread}, {"detail", &view->by_detail},
-        {"span", &view->by_span},   {"memory", &view->by_memory}, {"critical", &view->by_critical}};
+    } names[] = {{"unit", &view->by_unit},     {"phase", &view->by_phase},
+                 {"role", &view->by_role},     {"label", &view->by_label},
+                 {"kind", &view->by_kind},     {"argument", &view->by_argument},
+                 {"path", &view->by_path},     {"thread", &view->by_thread},
+                 {"detail", &view->by_detail}, {"span", &view->by_span},
+                 {"memory", &view->by_memory}, {"critical", &view->by_critical},
+                 {"caller", &view->by_caller}, {"function", &view->by_function}};
     enum { COUNT = sizeof names / sizeof *names };
     for (size_t i = 0; i < COUNT; i++)
         *names[i].flag = false;
@@ -53,10 +57,12 @@ static int parse_by(void *target, const char *text, struct lam_error *err)
             return lam_error_set(
                 err, LAM_E_USAGE,
                 "takes unit, phase, detail, role, span, memory, critical, label, kind, "
-                "argument, path and thread, separated by commas");
+                "argument, path, caller, function and thread, separated by commas");
         *names[i].flag = true;
         word += length + (word[length] == ',');
     }
+    view->by_label |= view->by_function; /* of events, what is called are labels */
+    set->has_by = true;
     return LAM_OK;
 }
 
@@ -103,31 +109,107 @@ static int write_report(const struct report *report, const struct report_setting
     return rc;
 }
 
-static int read_and_write(struct report_settings *set, const struct input_paths *inputs,
+/* Who calls whom, of what was read; the view points to both. */
+struct both_calls {
+    struct calls events, samples;
+};
+
+static bool wants_calls(const struct report_view *view)
+{
+    return view->around || view->by_caller || view->by_function;
+}
+
+static int make_calls(struct both_calls *calls, const struct report_reading *reading,
+                      struct report_view *view, struct lam_error *err)
+{
+    int rc = LAM_OK;
+    if (view->around || view->by_caller) {
+        rc = calls_of_events(&calls->events, reading->labels);
+        view->event_calls = reading->labels->events ? &calls->events : NULL;
+    }
+    if (rc == LAM_OK && reading->stacks) {
+        rc = calls_of_samples(&calls->samples, reading->stacks);
+        view->sample_calls = reading->stacks->samples.count ? &calls->samples : NULL;
+    }
+    if (rc < 0)
+        return lam_error_set(err, rc, "report: out of memory");
+    if (!view->around)
+        return LAM_OK;
+    struct calls_found_both found; /* better said before the output begins */
+    rc = calls_found_make(view, &found, err);
+    calls_found_free(&found);
+    return rc;
+}
+
+/* No phase says anything of a program that builds nothing ("program", "unknown"): its functions do. They are known after another
+ * reading, since stacks are only kept on request. */
+static bool is_better_by_function(const struct report_settings *set, const struct report *report)
+{
+    struct report_amount amounts[SEGMENT_COUNT], all = {0};
+    if (set->has_by || set->view.around || set->markers.count > 0 || set->view.unit ||
+        set->format == FORMAT_JSON || report->units.count > 0 || !report->session.has_samples)
+        return false;
+    report_by_segment(report, REPORT_NO_UNIT, amounts);
+    for (size_t i = 0; i < SEGMENT_COUNT; i++)
+        all.cpu_ns += amounts[i].cpu_ns;
+    return amounts[SEGMENT_UNKNOWN].cpu_ns + amounts[SEGMENT_PROCESS].cpu_ns > all.cpu_ns / 2;
+}
+
+/* Reads what the view asks for, and may change the view. is_one: of several groups a name may be missing in some. */
+static int read_inputs(struct report_settings *set, const struct input_paths *inputs, bool is_one,
+                       struct report_reading_options *options, struct report_reading *reading,
+                       struct both_calls *calls, struct lam_error *err)
+{
+    struct report_view *view = &set->view;
+    int rc = report_reading_open(reading, inputs->items, inputs->count, options, err);
+    if (rc == LAM_OK && is_better_by_function(set, reading->report)) {
+        report_reading_close(reading);
+        *reading = (struct report_reading){0};
+        view->by_phase = false;
+        view->by_function = options->want_stacks = true;
+        rc = report_reading_open(reading, inputs->items, inputs->count, options, err);
+    }
+    view->labels = reading->labels;
+    if (rc == LAM_OK && wants_calls(view))
+        rc = make_calls(calls, reading, view, err);
+    if (rc == LAM_E_NOTFOUND && view->around && !is_one) {
+        launcher_say("%s: %s", inputs->items[0], err->msg);
+        *err = (struct lam_error)LAM_ERROR_INIT;
+        view->around = NULL;
+        rc = LAM_OK;
+    }
+    return rc;
+}
+
+static int read_and_write(struct report_settings *set, const struct input_paths *inputs, bool is_one,
                           bool may_change, struct classifier *cls, struct lam_error *err)
 {
     struct report_reading reading = {0};
+    struct both_calls calls = {0};
+    const struct report_view asked = set->view;
     struct report_reading_options options = {
         .cls = cls,
-        .by_unit = set->format == FORMAT_JSON && set->view.by_unit,
-        .by_argument = set->view.by_argument,
-        .by_path = set->view.by_path,
-        .want_spans = set->view.by_span || set->view.by_critical || set->format == FORMAT_JSON,
-        .unit = set->view.unit,
+        .by_unit = set->format == FORMAT_JSON && asked.by_unit,
+        .by_argument = asked.by_argument,
+        .by_path = asked.by_path || asked.around || asked.by_caller,
+        .want_stacks = wants_calls(&asked),
+        .want_spans = asked.by_span || asked.by_critical || set->format == FORMAT_JSON,
+        .unit = asked.unit,
     };
-    int rc = report_reading_open(&reading, inputs->items, inputs->count, &options, err);
-    set->view.labels = reading.labels;
+    int rc = read_inputs(set, inputs, is_one, &options, &reading, &calls, err);
     struct replay_answers answers = {0};
     size_t changes = may_change ? set->changes.count : 0;
-    bool is_asked = set->view.by_critical || changes > 0 || set->format == FORMAT_JSON;
+    bool is_asked = asked.by_critical || changes > 0 || set->format == FORMAT_JSON;
     if (rc == LAM_OK && is_asked) {
         rc = replay_answers_make(&answers, reading.report, set->changes.items, changes, err);
         set->view.replay = &answers;
     }
     if (rc == LAM_OK)
         rc = write_report(reading.report, set, err);
-    set->view.replay = NULL;
+    set->view = asked;
     replay_answers_free(&answers);
+    calls_free(&calls.events);
+    calls_free(&calls.samples);
     report_reading_close(&reading);
     return rc;
 }
@@ -184,7 +266,7 @@ static int report_groups(struct report_settings *set, struct classifier *cls, st
         const struct input_group *group = &groups.items.items[i];
         rc = is_many ? write_between(set, &groups, i, err) : LAM_OK;
         if (rc == LAM_OK)
-            rc = read_and_write(set, &group->paths, group->recording || !is_many, cls, err);
+            rc = read_and_write(set, &group->paths, !is_many, group->recording || !is_many, cls, err);
     }
     if (rc == LAM_OK && is_many)
         rc = write_between(set, &groups, groups.items.count, err);
@@ -245,6 +327,8 @@ static int run_report(struct report_settings *set, struct lam_error *err)
                                          .file_count = set->markers.count,
                                          .no_builtin = are_self_profiles(set)};
     struct classifier *cls;
+    if (set->view.around && !set->has_by)
+        set->view.by_unit = set->view.by_phase = set->view.by_label = false;
     if (set->view.unit || set->format == FORMAT_JSON)
         set->top = set->has_top ? set->top : 0;
     set->view.top = (uint32_t)set->top;
@@ -282,13 +366,22 @@ int cmd_report(int argc, char **argv)
          .arg_name = "LIST",
          .help =
              "which tables, separated by commas: unit, phase, detail, role, span (when each thread "
-             "was in which phase), memory (who held it when), critical (what waited for what); of "
-             "events label, kind, argument, "
-             "path, thread, unit "
+             "was in which phase), memory (who held it when), critical (what waited for what), "
+             "function and caller (who calls whom); of events label, kind, argument, path, caller, "
+             "thread, unit "
              "(unit,phase,label)",
          .kind = OPTION_CALL,
-         .target = &set.view,
+         .target = &set,
          .parse = parse_by},
+        {.long_name = "around",
+         .short_name = 'a',
+         .arg_name = "NAME",
+         .help =
+             "who calls the label or function called so (its whole name, else a part of it, or a "
+             "pattern with * and ?) and whom it calls, with how often and what share of its "
+             "time; alone, or beside the tables of --by",
+         .kind = OPTION_TEXT,
+         .target = &set.view.around},
         {.long_name = "unit",
          .short_name = 'u',
          .arg_name = "NAME",
@@ -322,6 +415,7 @@ int cmd_report(int argc, char **argv)
                    "lamella report --by critical --what-if link=2x,cores=8 build.lamella\n"
                    "lamella report --format json build.lamella > report.json\n"
                    "lamella report --by argument --top 30 regex-123.mm_profdata\n"
+                   "lamella report --around table.sort out.lamella\n"
                    "lamella report target/profiles/\n"
                    "lamella report build.lamella target/profiles/",
         .rows = rows,

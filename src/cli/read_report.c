@@ -43,17 +43,22 @@ static bool is_wanted_process(void *ctx, const struct profile_process *process)
 static int push(struct report_reading *reading, const struct input_group *group,
                 const struct profile_sink *also, struct stack_slices *slices, struct lam_error *err)
 {
-    struct sink_tee both, all, with_stacks;
+    struct sink_tee both, all, with_stacks, with_totals;
     struct profile_sink first = report_sink(reading->report), second = labels_sink(reading->labels),
                         sink = sink_tee(&both, &first, &second);
     if (also) {
         struct profile_sink inner = sink;
         sink = sink_tee(&all, &inner, also);
     }
-    struct profile_sink stacks, outer = sink;
+    struct profile_sink slots, outer = sink;
     if (slices) {
-        stacks = stack_slices_sink(slices);
-        sink = sink_tee(&with_stacks, &outer, &stacks);
+        slots = stack_slices_sink(slices);
+        sink = sink_tee(&with_stacks, &outer, &slots);
+    }
+    struct profile_sink totals, whole = sink;
+    if (reading->stacks) {
+        totals = stack_totals_sink(reading->stacks);
+        sink = sink_tee(&with_totals, &whole, &totals);
     }
     return input_group_read(group, &sink, err);
 }
@@ -82,6 +87,11 @@ static int open_group(struct report_reading *reading, const struct input_group *
     };
     if (rc == LAM_OK)
         rc = labels_open(&reading->labels, &label_options, err);
+    struct export_options mixed = {.values = EXPORT_VALUES_MIXED, .symbols = reading->symbols};
+    if (rc == LAM_OK && options->want_stacks && is_recording)
+        rc = stack_totals_open(&reading->stacks, &mixed, err);
+    if (rc == LAM_OK && reading->stacks && options->unit)
+        stack_totals_only(reading->stacks, is_wanted_process, &wanted);
     if (rc == LAM_OK)
         rc = push(reading, group, options->also, options->slices, err);
     if (rc == LAM_OK && options->slices)
@@ -120,6 +130,7 @@ int report_reading_open(struct report_reading *reading, const char *const *input
 
 void report_reading_close(struct report_reading *reading)
 {
+    stack_totals_close(&reading->stacks);
     labels_close(&reading->labels);
     report_close(&reading->report);
     symbol_names_free(&reading->names);

@@ -7,19 +7,22 @@
 #include "analysis/stack_slices.h"
 #include "analysis/symbol_names.h"
 #include "input/input_groups.h"
+#include "output/stack_totals.h"
 
 /* All-zero is closed. */
 struct report_reading {
     struct symbols *symbols;
     struct symbol_names names;
-    struct report *report; /* finished */
-    struct labels *labels; /* finished */
+    struct report *report;       /* finished */
+    struct labels *labels;       /* finished */
+    struct stack_totals *stacks; /* of samples, mixed; NULL: nobody asked, or there are none */
 };
 
 struct report_reading_options {
     struct classifier *cls;
     const struct profile_sink *also; /* takes events as well; NULL */
     bool by_unit, by_argument, by_path;
+    bool want_stacks;            /* stacks are added up as well */
     bool want_spans;             /* report.spans is filled */
     struct stack_slices *slices; /* takes samples with their stacks; NULL */
     const char *unit;            /* only events of processes that are called so; NULL */

@@ -376,43 +376,86 @@ static int make_units(struct maker *maker)
     return LAM_OK;
 }
 
-static void thread_cells(struct maker *maker, struct table *table, const struct label_thread *thread)
+/* A row of the table of threads: what a thread did outside of its tracks, or a track. */
+struct lane {
+    const struct label_thread *thread;
+    const struct label_track *track; /* NULL */
+    const struct label_stretch *stretch;
+};
+struct lanes_of LAM_ARRAY_BODY(struct lane);
+
+static int compare_lanes(const void *a, const void *b)
 {
-    unit_name_cell(maker, table, thread->process);
-    table_cellf(table, "%u", thread->tid);
+    const struct lane *left = a, *right = b;
+    if (left->stretch->self_ns != right->stretch->self_ns)
+        return left->stretch->self_ns > right->stretch->self_ns ? -1 : 1;
+    if (left->thread != right->thread)
+        return left->thread < right->thread ? -1 : 1;
+    return left->track < right->track ? -1 : left->track > right->track;
+}
+
+static int find_lanes(const struct labels *labels, struct lanes_of *lanes)
+{
+    int rc = LAM_OK;
+    array_each(&labels->threads, thread)
+    {
+        if (rc == LAM_OK && thread->own.events > 0)
+            rc = array_push(lanes, ((struct lane){thread, NULL, &thread->own}));
+    }
+    array_each(&labels->tracks, track)
+    {
+        const struct label_thread *thread = &labels->threads.items[track->thread];
+        if (rc == LAM_OK)
+            rc = array_push(lanes, ((struct lane){thread, track, &track->all}));
+    }
+    array_sort(lanes, compare_lanes);
+    return rc;
+}
+
+static void lane_cells(struct maker *maker, struct table *table, const struct lane *lane)
+{
     size_t length;
-    const char *name = labels_text(maker->labels, thread->name, &length);
-    table_cell_n(table, name, length);
-    amount_cell(maker, table, thread->self_ns);
-    share_cell(maker, table, thread->self_ns);
-    amount_cell(maker, table, (uint64_t)(thread->end_ns - thread->start_ns));
-    count_cell(table, thread->events);
+    const char *name = labels_text(maker->labels, lane->thread->name, &length);
+    unit_name_cell(maker, table, lane->thread->process);
+    if (lane->track && lane->track->has_moved)
+        table_cell(table, "several");
+    else
+        table_cellf(table, "%u", lane->thread->tid);
+    table_cell_n(table, name, lane->track && lane->track->has_moved ? 0 : length);
+    if (lane->track)
+        name_cell(maker, table, lane->track->name);
+    else if (maker->labels->tracks.count)
+        table_cell(table, "");
+    amount_cell(maker, table, lane->stretch->self_ns);
+    share_cell(maker, table, lane->stretch->self_ns);
+    amount_cell(maker, table, (uint64_t)(lane->stretch->end_ns - lane->stretch->start_ns));
+    count_cell(table, lane->stretch->events);
 }
 
 static int make_threads(struct maker *maker)
 {
     static const char *const names[] = {"self", "share", "first to last", "events"};
-    struct labels_table *made = begin(maker, "By thread", "thread");
-    struct orders order = {0};
-    for (uint32_t i = 0; made && i < maker->labels->threads.count; i++)
-        if (array_push(&order, ((struct order){i, maker->labels->threads.items[i].self_ns})) < 0)
-            made = NULL;
-    if (!made) {
-        array_free(&order);
+    bool has_tracks = maker->labels->tracks.count > 0;
+    struct labels_table *made = begin(maker, has_tracks ? "By thread and track" : "By thread",
+                                      has_tracks ? "row" : "thread");
+    struct lanes_of lanes = {0};
+    if (!made || find_lanes(maker->labels, &lanes) < 0) {
+        array_free(&lanes);
         return LAM_E_NOMEM;
     }
-    array_sort(&order, compare_order);
     table_column(&made->table, "unit", TABLE_LEFT, limit(maker, LABEL_COLUMNS));
     table_column(&made->table, "thread", TABLE_RIGHT, 0);
     table_column(&made->table, "name", TABLE_LEFT, 0);
+    if (has_tracks)
+        table_column(&made->table, "track", TABLE_LEFT, limit(maker, LABEL_COLUMNS));
     columns(&made->table, names, 4);
-    for (size_t i = 0; i < order.count; i++) {
-        if (is_shown(maker, i, order.items[i].amount))
-            thread_cells(maker, &made->table, &maker->labels->threads.items[order.items[i].index]);
+    for (size_t i = 0; i < lanes.count; i++) {
+        if (is_shown(maker, i, lanes.items[i].stretch->self_ns))
+            lane_cells(maker, &made->table, &lanes.items[i]);
         else
-            hide(made, order.items[i].amount);
+            hide(made, lanes.items[i].stretch->self_ns);
     }
-    array_free(&order);
+    array_free(&lanes);
     return LAM_OK;
 }
 

@@ -87,9 +87,10 @@ static int drop_outer(struct mixed_stacks *mixed, struct export_frames *frames, 
     return LAM_OK;
 }
 
-/* Into `inner` the frames that are further in than the interpreter; without one, all. What recording a call takes is left to
- * the function that makes or leaves it. */
-static int find_inner(struct mixed_stacks *mixed, struct export_frames *frames, uint32_t stack)
+/* Into `inner` the frames that are further in than the interpreter; without one, all, and outside of any interval, where nothing
+ * tells better what it does. What recording a call takes is left to the function that makes or leaves it. */
+static int find_inner(struct mixed_stacks *mixed, struct export_frames *frames, uint32_t path,
+                      uint32_t stack)
 {
     bool was_ours = false; /* then what led to us is the interpreter's part of it */
     array_clear(&mixed->inner);
@@ -99,6 +100,8 @@ static int find_inner(struct mixed_stacks *mixed, struct export_frames *frames, 
         int rc = what_is(mixed, frames, frame, &what);
         if (rc < 0)
             return rc;
+        if (!path && (what == FRAME_ENTRY || what == FRAME_LOOP))
+            what = FRAME_OTHER;
         /* The nameless ones behind a way in are the loop and what belongs to it. */
         if (what == FRAME_ENTRY)
             return drop_outer(mixed, frames, module_of(frames, frame), !was_ours);
@@ -118,7 +121,7 @@ int mixed_stacks_node(struct mixed_stacks *mixed, struct export_frames *frames, 
                       uint32_t stack, uint32_t *node)
 {
     *node = path;
-    int rc = find_inner(mixed, frames, stack);
+    int rc = find_inner(mixed, frames, path, stack);
     while (rc >= 0 && mixed->inner.count) {
         uint32_t frame = array_pop(&mixed->inner);
         bool is_new;

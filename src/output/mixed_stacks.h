@@ -1,7 +1,7 @@
 /* Stacks that begin with a program's intervals and go on with the frames that were sampled inside of the innermost one: of an
  * interpreted program, the functions of the script and then those of C that they ran in.
  *
- * Of an interpreter's own frames nothing is shown: what a sample's stack holds up to the innermost call of an interpreter's
+ * Inside of an interval nothing of an interpreter's own frames is shown: what a sample's stack holds up to the innermost call of an interpreter's
  * loop is what the intervals tell better. */
 #ifndef LAMELLA_OUTPUT_MIXED_STACKS_H
 #define LAMELLA_OUTPUT_MIXED_STACKS_H

@@ -6,6 +6,8 @@
 #include "analysis/replay_answers.h"
 #include "analysis/report.h"
 
+struct calls; /* output/call_names.h */
+
 struct report_view {
     uint32_t top;         /* units and processes shown; 0: all */
     double percent_above; /* of phases and units; 0: all */
@@ -18,6 +20,9 @@ struct report_view {
     const char *unit;                    /* glob or part of a unit's title: only these; NULL */
     /* Of the events of instrumented programs; NULL: there are none. */
     const struct labels *labels;
+    const char *around; /* who calls what is called so, and whom that calls; NULL */
+    bool by_caller, by_function;
+    const struct calls *event_calls, *sample_calls; /* for these three; NULL */
     bool by_label, by_kind, by_argument, by_path, by_thread;
     bool has_top; /* top was asked for */
 };

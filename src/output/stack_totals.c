@@ -22,6 +22,10 @@ static int on_process(void *ctx, const struct profile_process *process)
     struct profile_text name = export_program(process, scratch);
     if (GROW(&totals->groups, process->process) < 0)
         return LAM_E_NOMEM;
+    if (totals->wants_process && !totals->wants_process(totals->wants_ctx, process)) {
+        totals->groups.items[process->process] = STACK_GROUP_NONE;
+        return LAM_OK;
+    }
     return intern_add(&totals->group_names, name.bytes, name.size,
                       &totals->groups.items[process->process]);
 }
@@ -49,6 +53,8 @@ static int add(struct stack_totals *totals, bool is_sample, uint32_t process, ui
     struct map *index = is_sample ? &totals->sample_index : &totals->index;
     struct stack_total_list *list = is_sample ? &totals->samples : &totals->intervals;
     bool is_new;
+    if (group == STACK_GROUP_NONE)
+        return LAM_OK;
     uint64_t *slot = map_slot(index, (uint64_t)group << 32 | node, list->count, &is_new);
     if (!slot ||
         (is_new && array_push(list, ((struct stack_total){.group = group, .node = node})) < 0))
@@ -141,6 +147,13 @@ struct profile_sink stack_totals_sink(struct stack_totals *totals)
         .wants = {.order = PROFILE_ORDER_ANY,
                   .paths = true,
                   .sample_paths = totals->options.values == EXPORT_VALUES_MIXED}};
+}
+
+void stack_totals_only(struct stack_totals *totals,
+                       bool (*wants)(void *ctx, const struct profile_process *process), void *ctx)
+{
+    totals->wants_process = wants;
+    totals->wants_ctx = ctx;
 }
 
 bool stack_totals_of_samples(const struct stack_totals *totals)

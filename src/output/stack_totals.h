@@ -11,6 +11,8 @@
 #include "output/exporter.h"
 #include "output/mixed_stacks.h"
 
+#define STACK_GROUP_NONE UINT32_MAX
+
 struct stack_total {
     uint32_t group; /* the program's name, in group_names */
     uint32_t node;  /* a path, or a stack when the totals are of samples; 0: outside of any */
@@ -27,7 +29,9 @@ struct stack_path {
 struct stack_totals {
     struct export_options options;
     struct intern group_names;
-    LAM_ARRAY(uint32_t) groups; /* process → group */
+    LAM_ARRAY(uint32_t) groups; /* process → group; STACK_GROUP_NONE: left out */
+    bool (*wants_process)(void *ctx, const struct profile_process *process); /* NULL: all */
+    void *wants_ctx;
     struct export_labels labels;
     struct export_frames frames;
     LAM_ARRAY(struct stack_path) paths;
@@ -45,6 +49,10 @@ struct stack_totals {
 int stack_totals_open(struct stack_totals **totals, const struct export_options *options,
                       struct lam_error *err);
 struct profile_sink stack_totals_sink(struct stack_totals *totals);
+
+/* Before the push: only the processes that wants() says. */
+void stack_totals_only(struct stack_totals *totals,
+                       bool (*wants)(void *ctx, const struct profile_process *process), void *ctx);
 
 /* The node around a node, and its name's label or frame (one is 0). */
 struct stack_step {

@@ -172,6 +172,14 @@ static void put_units(struct writer *w)
     json_put_end(w->json);
 }
 
+static void put_stretch(struct writer *w, const struct label_stretch *stretch)
+{
+    json_member_u64(w->json, "events", stretch->events);
+    put(w, "self", stretch->self_ns);
+    put_amount(w, "start", stretch->start_ns, true);
+    put_amount(w, "end", stretch->end_ns, true);
+}
+
 static void put_threads(struct writer *w)
 {
     json_member_array(w->json, "activity_threads");
@@ -181,10 +189,26 @@ static void put_threads(struct writer *w)
         put_unit(w, thread->process);
         json_member_u64(w->json, "tid", thread->tid);
         put_text(w, "name", thread->name);
-        json_member_u64(w->json, "events", thread->events);
-        put(w, "self", thread->self_ns);
-        put_amount(w, "start", thread->start_ns, true);
-        put_amount(w, "end", thread->end_ns, true);
+        put_stretch(w, &thread->all);
+        json_put_end(w->json);
+    }
+    json_put_end(w->json);
+}
+
+static void put_tracks(struct writer *w)
+{
+    json_member_array(w->json, "activity_tracks");
+    array_each(&w->labels->tracks, track)
+    {
+        const struct label_thread *thread = &w->labels->threads.items[track->thread];
+        json_put_object(w->json);
+        put_unit(w, thread->process);
+        if (track->has_moved)
+            json_member_null(w->json, "tid");
+        else
+            json_member_u64(w->json, "tid", thread->tid);
+        put_text(w, "name", track->name);
+        put_stretch(w, &track->all);
         json_put_end(w->json);
     }
     json_put_end(w->json);
@@ -301,6 +325,7 @@ void write_labels_json(struct json_writer *json, const struct report *report,
     put_kinds(&w);
     put_units(&w);
     put_threads(&w);
+    put_tracks(&w);
     put_artifacts(&w);
     put_marks(&w);
     if (view->by_argument)

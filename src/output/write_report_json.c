@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/json_write.h"
+#include "output/write_calls.h"
 #include "output/write_cargo.h"
 #include "output/write_classes.h"
 #include "output/write_graph.h"
@@ -418,6 +419,8 @@ int write_report_json(const struct report *report, const struct report_view *vie
     if (rc == LAM_OK)
         rc = write_macros_json(&json, report, view);
     write_labels_json(&json, report, view);
+    if (rc == LAM_OK)
+        rc = write_calls_json(&json, view, err);
     put_threads(&json, report);
     put_processes(&json, report);
     write_machine_json(&json, report, view);

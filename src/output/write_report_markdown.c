@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "output/write_calls.h"
 #include "output/write_graph.h"
 #include "output/write_labels.h"
 #include "output/write_machine.h"
@@ -200,6 +201,8 @@ int write_report_markdown(const struct report *report, const struct report_view 
     rc = write_facts(report, out);
     if (rc == LAM_OK && (view->by_phase || view->by_detail) && rows.total.samples > 0)
         rc = write_phases(report, &rows, view->by_detail, out);
+    if (rc == LAM_OK)
+        rc = write_functions(view, NULL, out);
     if (rc == LAM_OK && view->by_role)
         rc = write_roles(&rows, out);
     if (rc == LAM_OK && view->by_unit && report->units.count > 0 && !report_is_of_events(report))
@@ -214,7 +217,11 @@ int write_report_markdown(const struct report *report, const struct report_view 
         rc = write_replay_text(view->replay, NULL, out);
     if (rc == LAM_OK && labels_are_shown(view))
         rc = write_labels_markdown(report, view, out);
-    if (!view->unit)
+    if (rc == LAM_OK && (rc = write_calls(view, NULL, out, err)) < 0) {
+        report_rows_free(&rows);
+        return rc;
+    }
+    if (!view->unit && !view->around)
         write_findings(report, out);
     report_rows_free(&rows);
     if (rc < 0 || !strbuf_ok(out))

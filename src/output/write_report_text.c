@@ -3,6 +3,7 @@
 
 #include "analysis/cache_hits.h"
 #include "base/units.h"
+#include "output/write_calls.h"
 #include "output/write_cargo.h"
 #include "output/write_graph.h"
 #include "output/write_headers.h"
@@ -377,6 +378,12 @@ static int unit_cells(struct writer *w, struct table *table, const struct report
     return rc;
 }
 
+/* What stands for phases where they say nothing: then functions do, in a table of their own. */
+static bool has_phases(const struct writer *w)
+{
+    return w->report->session.rate_hz > 0 && !(w->view->by_function && !w->view->by_phase);
+}
+
 static void process_columns(const struct writer *w, struct table *table, const char *what)
 {
     table->indent = 2;
@@ -384,7 +391,7 @@ static void process_columns(const struct writer *w, struct table *table, const c
     table_column(table, "CPU", TABLE_RIGHT, 0);
     table_column(table, "wall", TABLE_RIGHT, 0);
     table_column(table, "memory", TABLE_RIGHT, 0);
-    table_column(table, w->report->session.rate_hz ? "most of it" : "", TABLE_LEFT, 0);
+    table_column(table, has_phases(w) ? "most of it" : "", TABLE_LEFT, 0);
 }
 
 /* Of a command that is no build: its programs. */
@@ -404,8 +411,8 @@ static int write_programs(struct writer *w)
         else
             table_cell(&table, group->title);
         measure_cells(&table, group->cpu_s, group->longest_wall_s, group->max_rss_bytes);
-        table_cell(&table,
-                   group->samples ? strbuf_text(&group->phases) : without_phases(w, unsampled));
+        const char *phases = has_phases(w) ? strbuf_text(&group->phases) : "";
+        table_cell(&table, group->samples ? phases : without_phases(w, unsampled));
     }
     if (rc == LAM_OK)
         rc = table_print(&table, w->term, w->out);
@@ -625,6 +632,8 @@ int write_report_text(const struct report *report, const struct report_view *vie
         rc = write_phases(&w);
     if (rc == LAM_OK && (view->by_phase || view->by_detail))
         rc = write_macros_text(report, view, term, out);
+    if (rc == LAM_OK)
+        rc = write_functions(view, term, out);
     if (rc == LAM_OK && view->by_role)
         rc = write_roles(&w);
     if (rc == LAM_OK && !report_is_of_events(report))
@@ -641,7 +650,11 @@ int write_report_text(const struct report *report, const struct report_view *vie
         rc = write_memory(report, view, term, out);
     if (rc == LAM_OK && labels_are_shown(view))
         rc = write_labels_text(report, view, term, out);
-    if (!view->unit)
+    if (rc == LAM_OK && (rc = write_calls(view, term, out, err)) < 0) {
+        report_rows_free(&rows);
+        return rc;
+    }
+    if (!view->unit && !view->around)
         write_findings(&w);
     report_rows_free(&rows);
     if (rc < 0 || !strbuf_ok(out))

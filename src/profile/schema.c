@@ -718,6 +718,17 @@ static const struct schema_column activity_thread_columns[] = {
     AMOUNT(JSON, "start", "of its first interval"), AMOUNT(JSON, "end", "of its last interval"),
 };
 
+static const struct schema_column activity_track_columns[] = {
+    TEXT(JSON, 1, "unit", "it belongs to"),
+    COUNT(JSON, 1, "pid", "of its process"),
+    COUNT(JSON, 1, "tid", "of the thread that it ran on; null: on several"),
+    TEXT(JSON, 1, "name", "what the program calls it"),
+    COUNT(JSON, 1, "events", "intervals; they are among those of the threads, too"),
+    AMOUNT(JSON, "self", "of all labels"),
+    AMOUNT(JSON, "start", "of its first interval"),
+    AMOUNT(JSON, "end", "of its last interval"),
+};
+
 static const struct schema_column artifact_size_columns[] = {
     TEXT(JSON, 1, "unit", "that made it; null: all together"),
     COUNT(JSON, 1, "pid", "of its process; null: all"),
@@ -754,6 +765,61 @@ static const struct schema_column path_columns[] = {
     COUNT(JSON, 1, "count", "events there"),
     AMOUNT(JSON, "self", "of these events"),
     AMOUNT(JSON, "time", "active"),
+};
+
+#define CALL_SOURCE \
+    TEXT(JSON, 1, "of", "events: their labels, by the clock; samples: their functions, by CPU time")
+#define CALL_NAME                                                                            \
+    TEXT(JSON, 1, "kind", "family of the label; null: a sampled function of a loaded file"), \
+        TEXT(JSON, 1, "function", "label or function; null: outermost, nobody called"),      \
+        TEXT(JSON, 1, "module", "file that the sampled function is in; null: not known, or a label")
+#define CALL_COUNTS                                     \
+    COUNT(JSON, 1, "count", "calls; null: of samples"), \
+        COUNT(JSON, 1, "samples", "that it was seen in; null: of events")
+
+static const struct schema_column around_columns[] = {
+    CALL_SOURCE,
+    CALL_NAME,
+    TEXT(JSON, 1, "file", "source of the sampled function; a label has it in its name"),
+    CALL_COUNTS,
+    COUNT(JSON, 1, "calls_of_itself", "of count: by the function itself; null: of samples"),
+    AMOUNT(JSON, "self", "without what it calls"),
+    AMOUNT(JSON, "time", "with what it calls; of calls inside of one another the outermost counts"),
+    NUMBER(JSON, 1, "share", "1", "time over all time"),
+    ROWS(JSON, 1, "callers", "neighbours", "who calls it: their times add up to its time"),
+    ROWS(JSON, 1, "callees", "neighbours",
+         "whom it calls: their times and its self add up to its time"),
+};
+
+static const struct schema_column neighbour_columns[] = {
+    CALL_NAME,
+    CALL_COUNTS,
+    AMOUNT(JSON, "time", "part of the function's time"),
+    NUMBER(JSON, 1, "share", "1", "time over the function's time"),
+};
+
+static const struct schema_column call_columns[] = {
+    CALL_SOURCE,
+    TEXT(JSON, 1, "caller_kind", "family of the caller's label; null: none"),
+    TEXT(JSON, 1, "caller", "who calls; null: outermost, nobody called"),
+    TEXT(JSON, 1, "caller_module", "file that the sampled caller is in"),
+    CALL_NAME,
+    CALL_COUNTS,
+    AMOUNT(JSON, "self", "of function, when called from there"),
+    AMOUNT(JSON, "time",
+           "of function, when called from there; of calls inside of one another the outermost "
+           "counts, so that the "
+           "rows of a function add up to its time"),
+    NUMBER(JSON, 1, "share", "1", "time over all time"),
+};
+
+static const struct schema_column function_columns[] = {
+    CALL_NAME,
+    TEXT(JSON, 1, "file", "its source"),
+    COUNT(JSON, 1, "samples", "in which it was the innermost"),
+    AMOUNT(JSON, "self", "CPU time without what it calls"),
+    AMOUNT(JSON, "time", "with what it calls"),
+    NUMBER(JSON, 1, "share", "1", "self over all"),
 };
 
 static const struct schema_column finding_columns[] = {
@@ -811,6 +877,10 @@ const struct schema_table schema_tables[] = {
              activity_unit_columns),
     ROW_WHEN("activity_threads", "thread with events", "activity_threads", 1, 1, EVENTS,
              activity_thread_columns),
+    ROW_WHEN(
+        "activity_tracks",
+        "track with events: a line of execution that the program schedules itself, as a coroutine",
+        "activity_tracks", 1, 1, EVENTS, activity_track_columns),
     ROW_WHEN("artifact_sizes", "name of an artifact", "artifact_sizes", 1, 1, EVENTS,
              artifact_size_columns),
     ROW_WHEN("instants", "kind and label of instants and integers", "instants", 1, 1, EVENTS,
@@ -819,6 +889,13 @@ const struct schema_table schema_tables[] = {
              argument_columns),
     ROW_WHEN("paths", "way from the outermost label to an event", "paths", 1, 1,
              "--by path was given", path_columns),
+    ROW_WHEN("around", "label or function that is called as --around says", "around", 1, 1,
+             "--around was given", around_columns),
+    ROW("neighbours", "caller or callee of a function", NULL, 1, 1, neighbour_columns),
+    ROW_WHEN("calls", "caller and what it calls", "calls", 1, 1, "--by caller was given",
+             call_columns),
+    ROW_WHEN("functions", "function in samples", "functions", 1, 1, "--by function was given",
+             function_columns),
     ROW("threads", "thread of a sampled process", "threads", 1, 1, thread_columns),
     ROW("processes", "program image", "processes", 1, 1, process_columns),
     ROW("timeline", "poll of the machine, ten a second", "timeline", 1, 1, timeline_columns),
