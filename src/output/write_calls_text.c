@@ -354,7 +354,22 @@ static int compare_modules(const void *left, const void *right)
     const struct module_row *a = left, *b = right;
     if (a->self.ns != b->self.ns)
         return a->self.ns > b->self.ns ? -1 : 1;
-    return a < b ? -1 : a > b;
+    size_t size = a->name.size < b->name.size ? a->name.size : b->name.size;
+    int order = memcmp(a->name.bytes, b->name.bytes, size);
+    return order ? order : a->name.size < b->name.size ? -1 : a->name.size > b->name.size;
+}
+
+static struct module_row *module_of(struct module_rows *rows, struct map *seen,
+                                    struct profile_text name)
+{
+    uint64_t at, key = hash_bytes(name.bytes, name.size);
+    if (map_get(seen, key, &at))
+        return &rows->items[at];
+    struct module_row *fresh = array_add(rows);
+    if (!fresh || map_put(seen, key, rows->count - 1) < 0)
+        return NULL;
+    fresh->name = name;
+    return fresh;
 }
 
 /* Where the innermost function was: in a file, or in a function of the interpreted program itself. */
@@ -372,18 +387,16 @@ static int add_modules(const struct calls *calls, struct module_rows *rows)
                                                       : nowhere;
         if (function->self.samples == 0 && function->self.ns == 0)
             continue;
-        bool added;
-        uint64_t *slot = map_slot(&seen, hash_bytes(where.bytes, where.size), rows->count, &added);
-        struct module_row fresh = {.name = where};
-        if (!slot || (added && array_push(rows, fresh) < 0)) {
+        struct module_row *row = module_of(rows, &seen, where);
+        if (!row)
             rc = LAM_E_NOMEM;
-            break;
-        }
-        rows->items[*slot].self.ns += function->self.ns;
-        rows->items[*slot].self.samples += function->self.samples;
+        else
+            row->self = (struct call_amount){row->self.ns + function->self.ns,
+                                             row->self.samples + function->self.samples};
     }
     map_free(&seen);
-    array_sort(rows, compare_modules);
+    if (rc == LAM_OK && rows->items)
+        array_sort(rows, compare_modules);
     return rc;
 }
 
