@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct pool *pool;
     static const uint64_t sizes[] = {1, 3};
     if ((!pool && pool_open(&pool, 2, NULL) < 0) || tally_check(&file, pool, sizes, 2, NULL) < 0 ||
-        heard_check(&file, pool, sizes, 2, NULL) < 0)
+        heard_check(&file, pool, sizes, 2) < 0)
         __builtin_trap();
     profdata_close(&file);
     strbuf_free(&bytes);

@@ -1,11 +1,12 @@
-/* From the end of a self-profile to its beginning: parents come before their children, who leave complete. */
-#include "input/profdata_backward.h"
-
+/* From the end of a self-profile to its beginning, by all rules: parents come before their children, who leave complete. What only has
+ * to be added up and nests goes another way (profdata_nested.h), and so does what branches are told (profdata_part.h). */
 #include <string.h>
 
 #include "base/memory.h"
+#include "input/profdata_sums.h"
+#include "input/profdata_walk.h"
 
-#define NO_PARENT PROFDATA_NO_PARENT
+#define NO_PARENT UINT32_MAX
 #define NOT_OPEN  UINT64_MAX
 
 enum {
@@ -16,6 +17,38 @@ enum {
     LOOKED_AT =
         1024, /* of those under way, where some overlap: all of a deep nest would take for ever */
     CHAIN_NONE = UINT16_MAX,
+};
+
+struct profdata_open {   /* an interval under way */
+    uint64_t start, end; /* in the file's time */
+    uint64_t children, children_time;
+    uint64_t id;       /* of its string, for arguments */
+    uint64_t was_open; /* what `open` said of its label before */
+    uint32_t label;
+    uint32_t path;   /* told to the sink */
+    uint32_t parent; /* index in the stack, or NO_PARENT */
+    uint16_t flags;  /* of the interval */
+    uint16_t chain;  /* not kept for sums, which have none */
+};
+
+/* What of a thread is under way at the time where the walk is. While nothing overlaps, each lies inside the one below. */
+struct profdata_lane {
+    LAM_ARRAY(struct profdata_open) stack; /* by falling ends */
+    LAM_ARRAY(uint64_t)
+    chains; /* beside the thread's own: start of the last that began it, the earliest so far */
+    bool is_tangled;   /* some overlap: any of them may hold what comes */
+    uint32_t overlaps; /* how many of them do */
+    uint64_t last;     /* time of the event that came last */
+};
+
+struct profdata_backward {
+    struct profdata_walk *walk;
+    struct profdata_sums *sums;  /* NULL: each event is told to the sink */
+    struct profdata_lane *lanes; /* by thread index */
+    struct profdata_threads *threads;
+    /* Label → lane << 32 | index in its stack, of the last one that was begun: a hint that tells at once, mostly, whether an
+     * ancestor has the label. */
+    LAM_ARRAY(uint64_t) open;
 };
 
 static uint64_t length_of(const struct profdata_open *item)
@@ -460,7 +493,7 @@ static int walk_run(struct profdata_backward *back, const uint8_t *bytes, uint64
                                      : tell_run(back, bytes, count, false);
 }
 
-int profdata_backward_range(struct profdata_backward *back, uint64_t first, uint64_t end)
+static int walk_range(struct profdata_backward *back, uint64_t first, uint64_t end)
 {
     const struct profdata_file *file = back->walk->file;
     int rc = LAM_OK;
@@ -486,25 +519,9 @@ static int walk_sorted(struct profdata_backward *back, const struct profdata_ord
     return rc;
 }
 
-/* ---- one worker ---- */
+/* ---- the walk ---- */
 
-int profdata_backward_resume(struct profdata_backward *back, uint32_t lane_index, uint64_t start,
-                             uint64_t end, uint64_t id, uint32_t label)
-{
-    struct profdata_open item = {.start = start, .end = end, .id = id, .label = label};
-    struct profdata_lane *lane = &back->lanes[lane_index];
-    int rc = know_label(back, label);
-    if (rc < 0)
-        return rc;
-    item.was_open = back->open.items[label];
-    item.parent = lane->stack.count ? (uint32_t)lane->stack.count - 1 : NO_PARENT;
-    rc = array_push(&lane->stack, item);
-    if (rc >= 0)
-        back->open.items[label] = (uint64_t)lane_index << 32 | (lane->stack.count - 1);
-    return rc;
-}
-
-int profdata_backward_open(struct profdata_backward *back, struct profdata_walk *walk)
+static int open_walk(struct profdata_backward *back, struct profdata_walk *walk)
 {
     size_t count = walk->threads->items.count;
     back->walk = walk;
@@ -521,7 +538,7 @@ static void free_lane(struct profdata_lane *lane)
     array_free(&lane->chains);
 }
 
-void profdata_backward_close(struct profdata_backward *back)
+static void close_walk(struct profdata_backward *back)
 {
     for (size_t i = 0; back->lanes && i < back->walk->threads->items.count; i++)
         free_lane(&back->lanes[i]);
@@ -530,7 +547,7 @@ void profdata_backward_close(struct profdata_backward *back)
     array_free(&back->open);
 }
 
-int profdata_backward_finish(struct profdata_backward *back)
+static int finish_all(struct profdata_backward *back)
 {
     size_t count = back->walk->threads->items.count;
     int rc = LAM_OK;
@@ -542,18 +559,17 @@ int profdata_backward_finish(struct profdata_backward *back)
 
 static int walk_whole(struct profdata_backward *back, const struct profdata_order *order)
 {
-    int rc =
-        order->events ? walk_sorted(back, order) : profdata_backward_range(back, 0, order->count);
-    return rc < 0 ? rc : profdata_backward_finish(back);
+    int rc = order->events ? walk_sorted(back, order) : walk_range(back, 0, order->count);
+    return rc < 0 ? rc : finish_all(back);
 }
 
 int profdata_walk_backward(struct profdata_walk *walk, const struct profdata_order *order)
 {
     struct profdata_backward back = {.walk = walk};
-    int rc = profdata_backward_open(&back, walk);
+    int rc = open_walk(&back, walk);
     if (rc >= 0)
         rc = walk_whole(&back, order);
-    profdata_backward_close(&back);
+    close_walk(&back);
     return rc;
 }
 
@@ -561,9 +577,9 @@ int profdata_walk_sums(struct profdata_walk *walk, const struct profdata_order *
                        struct profdata_sums *sums)
 {
     struct profdata_backward back = {.walk = walk, .sums = sums};
-    int rc = profdata_backward_open(&back, walk);
+    int rc = open_walk(&back, walk);
     if (rc >= 0)
         rc = walk_whole(&back, order);
-    profdata_backward_close(&back);
+    close_walk(&back);
     return rc;
 }

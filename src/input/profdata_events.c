@@ -358,7 +358,9 @@ static int make_skeleton(struct profdata_skeleton *skeleton, const struct look *
                          struct profdata_threads *threads)
 {
     size_t count = threads->items.count, places = count * look->count;
-    bool is_fit = count > 0 && look->count > 1 && count <= PLACES_MAX / look->count;
+    size_t least =
+        skeleton->chunk_events ? 1 : 2; /* where its size is not asked for, one chunk is none */
+    bool is_fit = count > 0 && look->count >= least && count <= PLACES_MAX / look->count;
     for (size_t i = 0; is_fit && i < look->count; i++)
         is_fit = !look->chunks[i].is_deep;
     array_each(&threads->items, thread) is_fit = is_fit && thread->is_ordered;

@@ -217,10 +217,56 @@ static int ready_item(void *ctx, size_t item, unsigned worker)
     return LAM_OK;
 }
 
+/* How many from this one on are told to branches of the sink together. */
+static size_t together_from(const struct slot *slots, size_t count)
+{
+    size_t together = 0;
+    while (together < count && slots[together].rc >= 0 && slots[together].walk.ready.is_in_parts)
+        together++;
+    return together;
+}
+
+static int tell_together(struct pushing *pushing, struct slot *slots, size_t count)
+{
+    struct profdata_walk *walks[BATCH_FILES];
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && i < count; i++) {
+        walks[i] = &slots[i].walk;
+        rc = begin(pushing, &slots[i]);
+    }
+    if (rc >= 0)
+        rc = profdata_walk_parts(walks, count, pushing->files->pool);
+    for (size_t i = 0; rc >= 0 && i < count; i++) {
+        rc = profdata_push_ends(walks[i]);
+        if (rc >= 0)
+            rc = end(pushing, &slots[i]);
+    }
+    return rc;
+}
+
+static int tell_all(struct pushing *pushing, size_t count, struct lam_error *err)
+{
+    int rc = LAM_OK;
+    for (size_t i = 0, step; rc >= 0 && i < count; i += step) {
+        struct slot *slot = &pushing->slots[i];
+        step = together_from(slot, count - i);
+        if (step) {
+            rc = tell_together(pushing, slot, step);
+            continue;
+        }
+        step = 1;
+        rc = slot->rc;
+        if (rc < 0)
+            *err = slot->err;
+        else
+            rc = tell(pushing, slot);
+    }
+    return rc;
+}
+
 static int push_batch(struct pushing *pushing, size_t first, size_t count, struct lam_error *err)
 {
     const struct profdata_files *files = pushing->files;
-    int rc = LAM_OK;
     for (size_t i = 0; i < count; i++) {
         struct lam_error none = LAM_ERROR_INIT;
         struct slot *slot = &pushing->slots[i];
@@ -231,16 +277,9 @@ static int push_batch(struct pushing *pushing, size_t first, size_t count, struc
         (void)pool_run(files->pool, count, ready_item, pushing);
     else
         pushing->slots[0].rc = make_ready(pushing, &pushing->slots[0], files->pool);
-    for (size_t i = 0; i < count; i++) {
-        struct slot *slot = &pushing->slots[i];
-        if (rc >= 0 && slot->rc < 0) {
-            rc = slot->rc;
-            *err = slot->err;
-        }
-        if (rc >= 0)
-            rc = tell(pushing, slot);
-        close_slot(slot);
-    }
+    int rc = tell_all(pushing, count, err);
+    for (size_t i = 0; i < count; i++)
+        close_slot(&pushing->slots[i]);
     return rc;
 }
 

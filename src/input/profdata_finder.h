@@ -12,7 +12,7 @@ enum { PROFDATA_FINDER_KINDS = 32, PROFDATA_FINDER_KNOWN = 1 << 10 };
 struct profdata_shared_labels {
     struct profdata_labels *labels;
     struct profdata_strings *strings;
-    pthread_mutex_t lock;
+    pthread_mutex_t *lock; /* the same for all files of a push */
 };
 
 struct profdata_found {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "input/profdata_overlaps.h"
 #include "input/profdata_sums.h"
 #include "reader/stream_file.h" /* enum stream_damage */
 
@@ -10,8 +11,7 @@ enum { STRAIGHT_EVENTS_MAX = 1 << 20 }; /* 32 MB */
 
 static bool has_branches(const struct profile_sink *sink)
 {
-    return sink->branches && sink->wants.order == PROFILE_ORDER_ANY && !sink->wants.sums &&
-           !sink->wants.paths;
+    return sink->branches && !sink->wants.sums && !sink->wants.paths;
 }
 
 /* Looking and adding up in one go takes the least time of all cores together, many at once the least until it is done. */
@@ -83,7 +83,7 @@ int profdata_push_threads(const struct profdata_walk *walk, uint8_t origin, cons
     return rc;
 }
 
-static int push_ends(const struct profdata_walk *walk)
+int profdata_push_ends(const struct profdata_walk *walk)
 {
     int rc = LAM_OK;
     for (size_t i = 0; rc >= 0 && walk->sink->ops->thread_end && i < walk->threads->items.count; i++) {
@@ -157,11 +157,24 @@ static int push_sums(struct profdata_walk *walk)
 
 /* ---- events ---- */
 
+static int ready_parts(struct profdata_walk *walk)
+{
+    bool is_fit = walk->skeleton.chunks > 0 && !walk->ready.order.events;
+    int rc = is_fit ? profdata_check_overlaps(walk->file, walk->threads, &walk->skeleton,
+                                              walk->pool, &walk->ready.is_in_parts)
+                    : LAM_OK;
+    if (rc >= 0 && walk->ready.is_in_parts && walk->sink->wants.args)
+        rc = profdata_strings_load(walk->strings);
+    return rc;
+}
+
 int profdata_push_ready(struct profdata_walk *walk)
 {
     walk->ready.is_ready = true;
     int rc = profdata_sort(walk->file, walk->threads, &walk->ready.order);
-    return rc >= 0 && walk->sink->wants.sums && !walk->ready.sums ? ready_sums(walk) : rc;
+    if (rc >= 0 && walk->sink->wants.sums)
+        return walk->ready.sums ? rc : ready_sums(walk);
+    return rc >= 0 && has_branches(walk->sink) ? ready_parts(walk) : rc;
 }
 
 static int walk_events(struct profdata_walk *walk)
@@ -169,8 +182,8 @@ static int walk_events(struct profdata_walk *walk)
     const struct profdata_order *order = &walk->ready.order;
     if (walk->sink->wants.sums)
         return push_sums(walk);
-    if (has_branches(walk->sink) && !order->events && walk->skeleton.chunks > 1)
-        return profdata_walk_parts(walk, &walk->skeleton, walk->pool);
+    if (walk->ready.is_in_parts)
+        return profdata_walk_parts(&walk, 1, walk->pool);
     return walk->sink->wants.order == PROFILE_ORDER_START ? profdata_walk_forward(walk, order)
                                                           : profdata_walk_backward(walk, order);
 }
@@ -180,7 +193,7 @@ int profdata_push_events(struct profdata_walk *walk)
     int rc = walk->ready.is_ready ? LAM_OK : profdata_push_ready(walk);
     if (rc >= 0)
         rc = walk_events(walk);
-    return rc < 0 ? rc : push_ends(walk);
+    return rc < 0 ? rc : profdata_push_ends(walk);
 }
 
 void profdata_push_free(struct profdata_walk *walk)

@@ -17,6 +17,9 @@ int profdata_push_ready(struct profdata_walk *walk);
 /* Nests and pushes the events, then the ends of the threads; profdata_push_ready() first, if nobody called it. */
 int profdata_push_events(struct profdata_walk *walk);
 
+/* The ends alone, of walks whose events profdata_walk_parts() tells: those that are ready and in parts. */
+int profdata_push_ends(const struct profdata_walk *walk);
+
 /* Frees what the walk keeps. */
 void profdata_push_free(struct profdata_walk *walk);
 

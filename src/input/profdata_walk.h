@@ -32,6 +32,7 @@ struct profdata_walk {
         bool is_ready;
         struct profdata_order order;
         struct profdata_added *sums; /* for a sink that wants them; the look has made them already if it could */
+        bool is_in_parts; /* branches are told */
     } ready;
 
     /* Inside: the arguments of one event. */
@@ -63,10 +64,10 @@ int profdata_walk_straight(struct profdata_walk *walk, struct profdata_sums *sum
 int profdata_walk_chunks(struct profdata_walk *walk, struct profdata_skeleton *skeleton,
                          struct pool *pool, struct profdata_sums *sums);
 
-/* To branches of the sink, for a file that needs no sorting and has a skeleton. */
+/* Several files of one sink to its branches, one after the other: files that need no sorting, have a skeleton and whose intervals nest.
+ * The sink knows their processes and threads. profdata_strings_load() first, where arguments are wanted. */
 enum { PROFDATA_PART_EVENTS = 1 << 13 };
-int profdata_walk_parts(struct profdata_walk *walk, struct profdata_skeleton *skeleton,
-                        struct pool *pool);
+int profdata_walk_parts(struct profdata_walk *const *walks, size_t count, struct pool *pool);
 
 /* PROFILE_ORDER_START. */
 int profdata_walk_forward(struct profdata_walk *walk, const struct profdata_order *order);

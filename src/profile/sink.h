@@ -351,12 +351,14 @@ struct profile_session_end {
                                      the charge is not known */
 };
 
-/* One of several that events of one process are told to side by side: each gets stretches of them, and what it makes of them is
- * taken up in the order of the stretches. */
+/* One of several that events are told to side by side: each gets stretches of them, and what it makes of them is taken up in the
+ * order of the stretches. A stretch is of one process. */
 struct profile_branch {
     void *ctx; /* of the functions below; set by open() */
     int (*interval)(void *ctx, const struct profile_interval *interval);
     int (*instant)(void *ctx, const struct profile_instant *instant);
+    /* In the order of starts: the innermost interval of the thread that is under way ends, which may have begun in another stretch. */
+    int (*interval_end)(void *ctx, uint32_t process, uint32_t thread, int64_t at_ns);
     int (*end)(void *ctx);           /* of a stretch: what comes next may be any other */
     size_t (*held_bytes)(void *ctx); /* what it has made and nobody has taken */
     /* Set by the input before the first event: the branch calls it when it is full, and it returns when all that the branch held has been
@@ -365,11 +367,17 @@ struct profile_branch {
     void *room_ctx;
 };
 
-/* For an input that can tell a process's intervals and instants side by side, in one order: for each branch by the falling ends of a
- * thread's intervals, parents before their children where both have the same times, and none that overlaps. The path, self time,
- * children, depth and recursion of these intervals are not known, and integers come without their arguments; others may be told
- * to the sink itself before and after.
- * Labels are told meanwhile, one at a time, by whichever thread found one. */
+/* For an input that can tell intervals and instants side by side. All of a process come this way or none, and none that overlaps or is
+ * detached; the path, self time, children, depth and recursion of these intervals are not known, and integers come without their
+ * arguments.
+ *
+ * In PROFILE_ORDER_ANY a branch hears them by the falling ends of a thread's intervals, parents before their children where both have
+ * the same times. In PROFILE_ORDER_START it hears where each of a thread's begins and where it ends, with instants between, which may
+ * come before an interval that began earlier; stretches go on from a process's beginning to its end.
+ *
+ * Several processes may be told side by side: the sink hears of them and of their threads first, one after the other, then of all
+ * events, the stretches of one process before those of the next, then of their ends. Labels are told meanwhile, one at a time, by
+ * whichever thread found one; nothing else is. */
 struct profile_branch_ops {
     int (*open)(void *ctx, size_t max_bytes, struct profile_branch *branch);
     int (*take)(void *ctx,
