@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct intern names = {.count = 0};
     if (profdata_open_memory(&file, bytes.data, bytes.length, "fuzz", NULL) < 0)
         __builtin_trap();
-    if (profdata_strings_open(&strings, &file, &names, NULL) >= 0) {
+    if (profdata_strings_open(&strings, &file, &names, data[0] & 2, NULL) >= 0) {
         for (uint64_t i = 0; i < 64; i++) {
             uint32_t name;
             (void)profdata_strings_name(&strings, i, &name);
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             (void)profdata_strings_text(&strings, i, &text);
             (void)profdata_strings_text(&strings, PROFDATA_FIRST_ADDRESS_ID + i, &text);
         }
-        for (uint64_t i = 0; i < 2 * 64 && profdata_strings_load(&strings) >= 0; i++) {
+        for (uint64_t i = 0; i < 2 * 64; i++) {
             uint64_t id = i % 64 + (i < 64 ? 0 : PROFDATA_FIRST_ADDRESS_ID);
             for (unsigned step = 0; step <= PROFDATA_FETCH_ARGUMENT; step++)
                 profdata_args_fetch(&strings, id ^ step, (enum profdata_fetch)step);

@@ -6,7 +6,7 @@
 
 #include "input/profdata_strings.h"
 
-/* After profdata_strings_load(). 1: they agree, 0: there is no short way, -1: they do not. Texts are put into `room` and `text`. */
+/* 1: they agree, 0: there is no short way, -1: they do not. Texts are put into `room` and `text`. */
 static inline int profdata_args_check(struct profdata_strings *strings, uint64_t id,
                                       struct strbuf *room, struct strbuf *text)
 {

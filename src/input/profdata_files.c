@@ -136,7 +136,8 @@ static int make_ready(struct pushing *pushing, struct slot *slot, struct pool *p
     int rc = open_file(files, slot);
     if (rc < 0)
         return rc;
-    rc = profdata_strings_open(&slot->strings, &slot->file, &slot->labels.names, &slot->err);
+    rc = profdata_strings_open(&slot->strings, &slot->file, &slot->labels.names,
+                               files->sink->wants.args, &slot->err);
     if (rc < 0)
         return rc;
     if (slot->strings.metadata_address == PROFDATA_NO_ADDRESS || !source->meta.is_known)

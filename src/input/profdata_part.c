@@ -4,8 +4,7 @@
 
 enum {
     AHEAD = 24, /* events whose names are fetched before they are needed; the steps of their texts are */
-    AHEAD_STRING = 16,
-    AHEAD_ARGUMENT = 8,
+    AHEAD_ARGUMENT = 10,
     EVENTS_A_LOOK = 256, /* told between looks at what else there is to do */
 };
 
@@ -221,9 +220,7 @@ static inline void fetch_texts(struct profdata_part *part, const uint8_t *at, ui
     static const struct {
         unsigned ahead;
         enum profdata_fetch step;
-    } steps[] = {{AHEAD, PROFDATA_FETCH_PLACE},
-                 {AHEAD_STRING, PROFDATA_FETCH_STRING},
-                 {AHEAD_ARGUMENT, PROFDATA_FETCH_ARGUMENT}};
+    } steps[] = {{AHEAD, PROFDATA_FETCH_PLACE}, {AHEAD_ARGUMENT, PROFDATA_FETCH_ARGUMENT}};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (count < steps[i].ahead)
             continue;
@@ -239,7 +236,7 @@ static inline __attribute__((always_inline)) int walk_run(struct profdata_part *
                                                           bool is_wide)
 {
     size_t size = is_wide ? 32 : 24;
-    bool has_texts = part->strings.has_arguments && part->strings.has_addresses;
+    bool has_texts = part->strings.virtual_arguments != NULL;
     int rc = LAM_OK;
     while (rc >= 0 && count-- > 0) {
         const uint8_t *at = bytes + count * size;
@@ -358,7 +355,7 @@ int profdata_part_open(struct profdata_part *part, const struct profdata_walk *w
     part->is_forward = walk->sink->wants.order == PROFILE_ORDER_START;
     part->sink = (struct profile_sink){.ops = &no_ops, .wants = walk->sink->wants};
     part->file = *walk->file;
-    profdata_strings_share(&part->strings, walk->strings, &part->file);
+    profdata_strings_share(&part->strings, walk->strings, shared->lock, &part->file);
     part->threads = *walk->threads; /* borrowed: items and map are only read */
     part->finder.shared = shared;
     part->finder.faults = &part->file.faults;

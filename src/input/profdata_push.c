@@ -159,13 +159,10 @@ static int push_sums(struct profdata_walk *walk)
 
 static int ready_parts(struct profdata_walk *walk)
 {
-    bool is_fit = walk->skeleton.chunks > 0 && !walk->ready.order.events;
-    int rc = is_fit ? profdata_check_overlaps(walk->file, walk->threads, &walk->skeleton,
-                                              walk->pool, &walk->ready.is_in_parts)
-                    : LAM_OK;
-    if (rc >= 0 && walk->ready.is_in_parts && walk->sink->wants.args)
-        rc = profdata_strings_load(walk->strings);
-    return rc;
+    if (!walk->skeleton.chunks || walk->ready.order.events)
+        return LAM_OK;
+    return profdata_check_overlaps(walk->file, walk->threads, &walk->skeleton, walk->pool,
+                                   &walk->ready.is_in_parts);
 }
 
 int profdata_push_ready(struct profdata_walk *walk)

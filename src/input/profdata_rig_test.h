@@ -32,7 +32,7 @@ static inline void profdata_rig_open(struct profdata_rig *rig, struct profdata_f
                                        .process = 1,
                                        .first_thread = 1,
                                        .skeleton = {.chunk_events = part_events}};
-    if (profdata_strings_open(&rig->strings, file, &rig->labels.names, NULL) < 0 ||
+    if (profdata_strings_open(&rig->strings, file, &rig->labels.names, sink->wants.args, NULL) < 0 ||
         profdata_look(file, pool, &rig->threads, part_events ? &rig->walk.skeleton : NULL) < 0 ||
         profdata_sort(file, &rig->threads, &rig->order) < 0)
         abort();

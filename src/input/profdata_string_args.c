@@ -22,13 +22,6 @@ enum {
     LINE_BYTES = 64,
 };
 
-struct place {
-    uint64_t id; /* of an event's string */
-    const uint8_t *bytes;
-    uint32_t left; /* so many of them can be read; 0: nothing is here */
-    bool is_argument;
-};
-
 struct shared {
     uint64_t address;
     uint8_t size; /* 0: nothing is here */
@@ -37,7 +30,6 @@ struct shared {
 };
 
 struct profdata_args {
-    struct place places[PLACES];
     struct shared shared[SHARED];
     uint64_t labels[LABELS]; /* address + 1 of one that is all text: no argument begins in it */
 };
@@ -76,16 +68,6 @@ static const uint8_t *bytes_at(const struct profdata_strings *strings, uint64_t 
     const uint8_t *bytes = profdata_at(strings->file, PROFDATA_STRINGS, address, &there);
     *left = there < STRING_MAX ? (uint32_t)there : STRING_MAX;
     return bytes;
-}
-
-static const uint8_t *bytes_of(const struct profdata_strings *strings, uint64_t id, uint32_t *left)
-{
-    uint64_t address = PROFDATA_NO_ADDRESS;
-    if (id >= PROFDATA_FIRST_ADDRESS_ID)
-        address = id - PROFDATA_FIRST_ADDRESS_ID;
-    else if (id < strings->virtual_count)
-        address = strings->virtual_addresses[id];
-    return bytes_at(strings, address, left);
 }
 
 /* ---- scanning ---- */
@@ -146,53 +128,46 @@ static bool is_label(struct profdata_strings *strings, uint64_t id)
     return true;
 }
 
-/* From a label, a separator and a reference, and no more, to what is referred to. */
-static bool go_to_argument(struct profdata_strings *strings, struct place *place)
+/* A reference to a label, a separator and a reference, and no more. */
+uint32_t profdata_args_place(struct profdata_strings *strings, uint64_t address)
 {
     unsigned size = id_bytes(strings);
-    const uint8_t *bytes = place->bytes;
-    if (place->left < 2 * size + 4 || bytes[0] != STRING_REFERENCE ||
+    uint32_t left;
+    const uint8_t *bytes = bytes_at(strings, address, &left);
+    if (left < 2 * size + 4 || bytes[0] != STRING_REFERENCE ||
         bytes[size + 1] != PROFDATA_SEPARATOR || bytes[size + 2] != STRING_REFERENCE ||
         bytes[2 * size + 3] != STRING_END || !is_label(strings, read_id(strings, bytes + 1)))
-        return false;
+        return PROFDATA_LONG_WAY;
     uint64_t id = read_id(strings, bytes + size + 3);
-    if (id < PROFDATA_FIRST_ADDRESS_ID)
-        return false;
-    place->bytes = bytes_at(strings, id - PROFDATA_FIRST_ADDRESS_ID, &place->left);
-    place->is_argument = true;
-    return place->left > 0;
+    bool has_address =
+        id >= PROFDATA_FIRST_ADDRESS_ID && id - PROFDATA_FIRST_ADDRESS_ID < PROFDATA_LONG_WAY;
+    return has_address ? (uint32_t)(id - PROFDATA_FIRST_ADDRESS_ID) : PROFDATA_LONG_WAY;
 }
 
-static bool find_place(struct profdata_strings *strings, uint64_t id, struct place *place)
+static uint32_t place_of(struct profdata_strings *strings, uint64_t id)
 {
-    const struct place *known = &strings->args->places[id % PLACES];
-    *place = *known;
-    if (!known->left || known->id != id) {
-        place->is_argument = false;
-        place->bytes = bytes_of(strings, id, &place->left);
-    }
-    return place->left && (place->is_argument || go_to_argument(strings, place));
+    if (id < strings->virtual_count)
+        return strings->virtual_arguments ? strings->virtual_arguments[id] : PROFDATA_LONG_WAY;
+    return id < PROFDATA_FIRST_ADDRESS_ID
+               ? PROFDATA_LONG_WAY
+               : profdata_args_place(strings, id - PROFDATA_FIRST_ADDRESS_ID);
 }
 
-void profdata_args_fetch(struct profdata_strings *strings, uint64_t id, enum profdata_fetch step)
+void profdata_args_fetch(const struct profdata_strings *strings, uint64_t id, enum profdata_fetch step)
 {
-    if (id >= strings->virtual_count || !profdata_strings_has_args(strings, id) || !strings->args)
+    if (id >= strings->virtual_count || !strings->virtual_arguments)
         return; /* those with an address of their own are few, and come again and again */
+    const uint32_t *place = &strings->virtual_arguments[id];
     if (step == PROFDATA_FETCH_PLACE) {
-        __builtin_prefetch(&strings->virtual_addresses[id]);
+        __builtin_prefetch(place);
         return;
     }
-    struct place *place = &strings->args->places[id % PLACES];
-    if (step == PROFDATA_FETCH_STRING) {
-        *place = (struct place){.id = id};
-        place->bytes = bytes_of(strings, id, &place->left);
-        __builtin_prefetch(place->bytes);
-    } else if (place->id == id && place->left && !place->is_argument) {
-        if (!go_to_argument(strings, place))
-            place->left = 0;
-        for (uint32_t at = 0; at < FETCH_BYTES && at < place->left; at += LINE_BYTES)
-            __builtin_prefetch(place->bytes + at);
-    }
+    if (*place == PROFDATA_LONG_WAY)
+        return;
+    uint32_t left;
+    const uint8_t *bytes = bytes_at(strings, *place, &left);
+    for (uint32_t at = 0; at < FETCH_BYTES && at < left; at += LINE_BYTES)
+        __builtin_prefetch(bytes + at);
 }
 
 /* ---- putting together ---- */
@@ -275,23 +250,23 @@ static bool put_string(struct assembly *assembly, uint64_t address)
 bool profdata_args_find(struct profdata_strings *strings, uint64_t id, struct strbuf *room,
                         struct profdata_arg *arg)
 {
-    struct place place;
-    if (!strings->args || !find_place(strings, id, &place))
+    uint32_t place = strings->args ? place_of(strings, id) : PROFDATA_LONG_WAY, left;
+    if (place == PROFDATA_LONG_WAY)
         return false;
-    const uint8_t *end = place.bytes + place.left;
+    const uint8_t *bytes = bytes_at(strings, place, &left), *end = bytes + left;
     arg->is_plain = true;
-    const uint8_t *stop = text_end(place.bytes, end, &arg->is_plain);
+    const uint8_t *stop = text_end(bytes, end, &arg->is_plain);
     if (!stop)
         return false;
     if (*stop == STRING_END) {
-        arg->bytes = (const char *)place.bytes;
-        arg->size = (size_t)(stop - place.bytes);
+        arg->bytes = (const char *)bytes;
+        arg->size = (size_t)(stop - bytes);
         return true;
     }
     strbuf_clear(room);
     char *to = strbuf_room(room, TEXT_MAX + COPY_BYTES);
     struct assembly assembly = {.strings = strings, .at = to, .end = to + TEXT_MAX, .is_plain = true};
-    if (!to || !put_parts(&assembly, place.bytes, end))
+    if (!to || !put_parts(&assembly, bytes, end))
         return false;
     arg->bytes = to;
     arg->size = (size_t)(assembly.at - to);

@@ -1,9 +1,10 @@
 /* The short way to an event's argument, as rustc writes nearly all: its id's string is a reference to the label, a separator and a
  * reference to the argument, whose text is written out or begins with a reference to what it shares with others (the path of a
- * module). What is not so, or not whole, is put together by profdata_strings_text(), which also says what is wrong. Both ways give the same text.
+ * module). What is not so, or not whole, is put together by profdata_strings_text(), which also says what is wrong. Both ways give the
+ * same text.
  *
- * Most of the time goes into waiting for memory: a profile's strings lie all over the file. So they are fetched in three steps of some
- * events each, as each needs what the one before has brought, and what the steps found is kept. */
+ * Most of the time goes into waiting for memory: a profile's strings lie all over the file. So the place of each argument is kept where the
+ * index is read, and its text is fetched some events ahead. */
 #ifndef LAMELLA_INPUT_PROFDATA_STRING_ARGS_H
 #define LAMELLA_INPUT_PROFDATA_STRING_ARGS_H
 
@@ -12,7 +13,7 @@
 #include <stdint.h>
 
 struct profdata_strings;
-struct profdata_args; /* of one thread; its memory does not depend on the file: 76 KB */
+struct profdata_args; /* of one thread; its memory does not depend on the file: 66 KB */
 struct strbuf;
 
 struct profdata_arg {
@@ -21,14 +22,20 @@ struct profdata_arg {
     bool is_plain; /* ASCII without control characters, quotes and backslashes */
 };
 
-struct profdata_args *profdata_args_new(void); /* NULL: out of memory, and all goes the long way */
+#define PROFDATA_LONG_WAY UINT32_MAX
+
+struct profdata_args *profdata_args_new(void);
 void profdata_args_free(struct profdata_args *args);
 
-/* Hints, after profdata_strings_load(): this id's argument is wanted soon. */
-enum profdata_fetch { PROFDATA_FETCH_PLACE, PROFDATA_FETCH_STRING, PROFDATA_FETCH_ARGUMENT };
-void profdata_args_fetch(struct profdata_strings *strings, uint64_t id, enum profdata_fetch step);
+/* Address of the argument of an event's string; PROFDATA_LONG_WAY. */
+uint32_t profdata_args_place(struct profdata_strings *strings, uint64_t address);
 
-/* After profdata_strings_load(). The text lies in the file or in `room`, until that changes. False: it has to go the long way. */
+/* Hints: this id's argument is wanted soon; in two steps of some events each, as the second needs what the first has brought. */
+enum profdata_fetch { PROFDATA_FETCH_PLACE, PROFDATA_FETCH_ARGUMENT };
+void profdata_args_fetch(const struct profdata_strings *strings, uint64_t id,
+                         enum profdata_fetch step);
+
+/* The text lies in the file or in `room`, until that changes. False: it has to go the long way. */
 bool profdata_args_find(struct profdata_strings *strings, uint64_t id, struct strbuf *room,
                         struct profdata_arg *arg);
 

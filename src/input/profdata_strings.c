@@ -59,7 +59,9 @@ static struct index_entry read_entry(const struct profdata_strings *strings, con
 static inline void fetch_string(const struct profdata_strings *strings, uint64_t address)
 {
     uint64_t left;
-    __builtin_prefetch(string_at(strings, address, &left));
+    const uint8_t *bytes = string_at(strings, address, &left);
+    __builtin_prefetch(bytes);
+    __builtin_prefetch(bytes + 2 * id_bytes(strings)); /* of a label and an argument */
 }
 
 /* Every entry of the index, in order; the last one of an id counts. Made anew for each fn: entries are as many as events. */
@@ -104,7 +106,7 @@ static int name_at(struct profdata_strings *strings, uint64_t address, uint32_t 
 
 struct last_entry { /* rustc maps ids in long runs to one label */
     uint64_t address;
-    uint32_t name;
+    uint32_t name, argument;
     bool has_args;
 };
 
@@ -118,6 +120,9 @@ static int add_name(struct profdata_strings *strings, struct index_entry entry, 
         if (rc < 0)
             return rc;
         last->address = entry.address;
+        last->argument = last->has_args && strings->virtual_arguments
+                             ? profdata_args_place(strings, entry.address)
+                             : PROFDATA_LONG_WAY;
     }
     if (entry.id >= strings->virtual_count)
         return map_put(&strings->sparse_names, entry.id, last->name);
@@ -126,6 +131,8 @@ static int add_name(struct profdata_strings *strings, struct index_entry entry, 
         strings->virtual_args[entry.id / 64] |= UINT64_C(1) << entry.id % 64;
     else
         strings->virtual_args[entry.id / 64] &= ~(UINT64_C(1) << entry.id % 64);
+    if (strings->virtual_arguments)
+        strings->virtual_arguments[entry.id] = last->argument;
     return LAM_OK;
 }
 
@@ -139,30 +146,44 @@ static int add_address(struct profdata_strings *strings, struct index_entry entr
     return map_put(&strings->addresses, entry.id, entry.address);
 }
 
+static int borrow_addresses(struct profdata_strings *shared)
+{
+    pthread_mutex_lock(shared->lender_lock);
+    int rc = profdata_strings_load(shared->lender);
+    if (rc >= 0) {
+        shared->virtual_addresses = shared->lender->virtual_addresses;
+        shared->addresses = shared->lender->addresses; /* which are only read from here on */
+        shared->has_addresses = true;
+    }
+    pthread_mutex_unlock(shared->lender_lock);
+    return rc;
+}
+
 int profdata_strings_load(struct profdata_strings *strings)
 {
     if (strings->has_addresses)
         return LAM_OK;
+    if (strings->lender)
+        return borrow_addresses(strings);
     size_t bytes = (size_t)strings->virtual_count * sizeof *strings->virtual_addresses;
     strings->virtual_addresses = mem_alloc(bytes + 1);
     if (!strings->virtual_addresses)
         return LAM_E_NOMEM;
     strings->has_addresses = true;
-    strings->args = profdata_args_new();
-    for (uint64_t i = 0; i <= strings->virtual_count / 64 && strings->virtual_count; i++)
-        strings->has_arguments = strings->has_arguments || strings->virtual_args[i];
     memset(strings->virtual_addresses, 0xff, bytes); /* PROFDATA_NO_ADDRESS */
     return each_entry(strings, add_address, false, NULL);
 }
 
-void profdata_strings_share(struct profdata_strings *shared, const struct profdata_strings *strings,
-                            struct profdata_file *file)
+void profdata_strings_share(struct profdata_strings *shared, struct profdata_strings *strings,
+                            pthread_mutex_t *lock, struct profdata_file *file)
 {
     *shared = *strings;
     shared->file = file;
     shared->plain = (struct map){0};
     shared->scratch = (struct strbuf){0};
-    shared->args = profdata_args_new();
+    shared->args = strings->args ? profdata_args_new() : NULL;
+    shared->lender = strings;
+    shared->lender_lock = lock;
 }
 
 void profdata_strings_unshare(struct profdata_strings *shared)
@@ -442,14 +463,21 @@ bool profdata_strings_has_args_slow(struct profdata_strings *strings, uint64_t i
 
 /* A table by id where the ids are dense, as a compiler's are; what a file may make us allocate stays a small multiple of its
  * own size. */
-static int make_table(struct profdata_strings *strings, uint64_t entries, uint64_t end)
+static int make_table(struct profdata_strings *strings, uint64_t entries, uint64_t end,
+                      bool wants_args)
 {
     if (end == 0 || end > 4 * entries + 65536)
         return LAM_OK;
     strings->virtual_names = mem_alloc((size_t)end * sizeof *strings->virtual_names);
     strings->virtual_args = mem_zalloc((size_t)end / 64 + 1, sizeof *strings->virtual_args);
-    if (!strings->virtual_names || !strings->virtual_args)
+    if (wants_args)
+        strings->virtual_arguments = mem_alloc((size_t)end * sizeof *strings->virtual_arguments);
+    if (!strings->virtual_names || !strings->virtual_args ||
+        (wants_args && !strings->virtual_arguments))
         return LAM_E_NOMEM;
+    if (wants_args)
+        memset(strings->virtual_arguments, 0xff,
+               (size_t)end * sizeof *strings->virtual_arguments); /* PROFDATA_LONG_WAY */
     memset(strings->virtual_names, 0xff, (size_t)end * sizeof *strings->virtual_names);
     strings->virtual_count = end;
     return LAM_OK;
@@ -459,14 +487,14 @@ static int load_index(struct profdata_strings *strings)
 {
     struct profdata_file *file = strings->file;
     uint64_t count_and_end[2] = {0, 0};
-    struct last_entry last = {PROFDATA_NO_ADDRESS, strings->unknown, false};
+    struct last_entry last = {PROFDATA_NO_ADDRESS, strings->unknown, PROFDATA_LONG_WAY, false};
     uint64_t size = file->streams[PROFDATA_INDEX].size;
     if (size > PROFDATA_HEADER_BYTES && (size - PROFDATA_HEADER_BYTES) % file->entry_bytes != 0)
         profdata_fault(file, LAM_E_TRUNCATED, profdata_offset_of(file, PROFDATA_INDEX, size - 1),
                        "the string index ends inside an entry");
     int rc = each_entry(strings, find_last_id, false, count_and_end);
     if (rc >= 0)
-        rc = make_table(strings, count_and_end[0], count_and_end[1]);
+        rc = make_table(strings, count_and_end[0], count_and_end[1], strings->args != NULL);
     if (rc >= 0)
         rc = each_entry(strings, add_name, true, &last);
     return rc;
@@ -488,12 +516,16 @@ void profdata_strings_peek(struct profdata_strings *strings, struct profdata_fil
 }
 
 int profdata_strings_open(struct profdata_strings *strings, struct profdata_file *file,
-                          struct intern *names, struct lam_error *err)
+                          struct intern *names, bool wants_args, struct lam_error *err)
 {
     *strings = (struct profdata_strings){
         .file = file, .names = names, .metadata_address = PROFDATA_NO_ADDRESS};
     strings->budget_bytes = 8 * file->streams[PROFDATA_STRINGS].size + (16 << 20);
-    int rc = intern_add_str(names, PROFDATA_UNKNOWN_TEXT, &strings->unknown);
+    if (wants_args)
+        strings->args = profdata_args_new();
+    int rc = wants_args && !strings->args ? LAM_E_NOMEM : LAM_OK;
+    if (rc >= 0)
+        rc = intern_add_str(names, PROFDATA_UNKNOWN_TEXT, &strings->unknown);
     if (rc >= 0)
         rc = load_index(strings);
     if (rc >= 0)
@@ -506,6 +538,7 @@ void profdata_strings_close(struct profdata_strings *strings)
 {
     mem_free(strings->virtual_names);
     mem_free(strings->virtual_args);
+    mem_free(strings->virtual_arguments);
     mem_free(strings->virtual_addresses);
     profdata_args_free(strings->args);
     map_free(&strings->sparse_names);

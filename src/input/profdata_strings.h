@@ -7,6 +7,8 @@
 #ifndef LAMELLA_INPUT_PROFDATA_STRINGS_H
 #define LAMELLA_INPUT_PROFDATA_STRINGS_H
 
+#include <pthread.h>
+
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/strbuf.h"
@@ -36,20 +38,23 @@ struct profdata_strings {
     uint64_t *virtual_args;  /* a bit by id: its text goes on behind the label */
     uint64_t virtual_count;
     struct map sparse_names;     /* instead, where the ids lie too far apart */
-    uint64_t *virtual_addresses; /* by id; made when a whole text is asked for */
+    uint32_t *virtual_arguments; /* by id: profdata_args_place(); NULL when nobody asks for arguments */
+    uint64_t *virtual_addresses; /* by id; made when a text is asked for that goes the long way */
     struct map addresses;        /* of the others */
     bool has_addresses;
-    bool has_arguments; /* some virtual id has; known with the addresses */
+    struct profdata_strings *lender; /* of a shared one: who has them; NULL */
+    pthread_mutex_t *lender_lock;
+    bool has_long_ways; /* some virtual id's arguments go it */
     struct map plain; /* address of a label → its name; above it, whether there are arguments behind it */
-    struct profdata_args *args; /* NULL until the addresses are known */
+    struct profdata_args *args; /* NULL as well */
     struct strbuf scratch;
     uint64_t budget_bytes; /* what labels may still expand to, all together */
     bool is_told_budget;
 };
 
-/* Reads the index. LAM_OK or LAM_E_NOMEM; what is wrong with the index is counted in the file's faults. */
+/* Reads the index; with wants_args 4 bytes more for each virtual id. LAM_OK or LAM_E_NOMEM; what is wrong with the index is counted in the file's faults. */
 int profdata_strings_open(struct profdata_strings *strings, struct profdata_file *file,
-                          struct intern *names, struct lam_error *err);
+                          struct intern *names, bool wants_args, struct lam_error *err);
 
 /* The same for the metadata alone: names of ids are not known. */
 void profdata_strings_peek(struct profdata_strings *strings, struct profdata_file *file);
@@ -87,10 +92,10 @@ static inline void profdata_strings_prefetch(const struct profdata_strings *stri
 /* Adds the whole text of an id to out. LAM_OK or LAM_E_NOMEM; what cannot be read is left out of it and counted. */
 int profdata_strings_text(struct profdata_strings *strings, uint64_t id, struct strbuf *out);
 
-/* For another thread, which puts texts together on its own: of `strings`, which outlive it and are only read meanwhile, but for their
- * names. What is wrong is counted in `file`. profdata_strings_load() first, of the shared ones. */
-void profdata_strings_share(struct profdata_strings *shared, const struct profdata_strings *strings,
-                            struct profdata_file *file);
+/* For another thread, which puts texts together on its own: of `strings`, which outlive it and are only read meanwhile, but by who
+ * has the lock, and never by that thread while it has it. What is wrong is counted in `file`. */
+void profdata_strings_share(struct profdata_strings *shared, struct profdata_strings *strings,
+                            pthread_mutex_t *lock, struct profdata_file *file);
 void profdata_strings_unshare(struct profdata_strings *shared);
 
 /* Finds where all virtual ids are. LAM_OK or LAM_E_NOMEM. */

@@ -93,11 +93,11 @@ int profdata_walk_args(struct profdata_walk *walk, uint64_t id, uint64_t args_id
         (sink->ops->knows_args && sink->ops->knows_args(sink->ctx, walk->process, args_id)))
         return LAM_OK;
     array_clear(&walk->args);
-    int rc = profdata_strings_load(walk->strings);
-    if (rc >= 0 && profdata_args_find(walk->strings, id, &walk->text, &only)) {
+    int rc;
+    if (profdata_args_find(walk->strings, id, &walk->text, &only)) {
         walk->has_plain_args = only.is_plain;
         rc = array_push(&walk->args, ((struct profile_text){only.bytes, only.size}));
-    } else if (rc >= 0) {
+    } else {
         rc = part_text(walk, id);
     }
     *args = walk->args.items;

@@ -238,7 +238,8 @@ static int push_profile(struct profile_pusher *pusher, struct recording *rec,
         note_unreadable(rec, err.msg);
     if (rc < 0)
         return rc == LAM_E_NOMEM ? rc : LAM_OK;
-    rc = profdata_strings_open(&strings, &file, &pusher->labels.names, &err);
+    rc = profdata_strings_open(&strings, &file, &pusher->labels.names, pusher->sink->wants.args,
+                               &err);
     if (rc >= 0) {
         struct profdata_walk walk = {
             .sink = pusher->sink,
