@@ -81,30 +81,18 @@ void byteout_drain(struct byteout *out)
     out->used = 0;
 }
 
-void byteout_write(struct byteout *out, const void *bytes, size_t length)
+void byteout_write_slow(struct byteout *out, const void *bytes, size_t length)
 {
-    if (length > sizeof out->buffer - out->used) {
-        byteout_drain(out);
-        if (length >= sizeof out->buffer) {
-            hand_over(out, bytes, length);
-            return;
-        }
-    }
-    if (length)
-        memcpy(out->buffer + out->used, bytes, length);
-    out->used += length;
+    byteout_drain(out);
+    if (length >= sizeof out->buffer)
+        hand_over(out, bytes, length);
+    else
+        byteout_write(out, bytes, length);
 }
 
 void byteout_text(struct byteout *out, const char *text)
 {
     byteout_write(out, text, strlen(text));
-}
-
-void byteout_char(struct byteout *out, char c)
-{
-    if (out->used == sizeof out->buffer)
-        byteout_drain(out);
-    out->buffer[out->used++] = c;
 }
 
 void byteout_printf(struct byteout *out, const char *fmt, ...)

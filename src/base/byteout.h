@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/strbuf.h"
@@ -33,9 +34,9 @@ void byteout_init_file(struct byteout *out,
 void byteout_init_fd(struct byteout *out, int fd); /* fd stays the caller's */
 void byteout_init_strbuf(struct byteout *out, struct strbuf *buf);
 
-void byteout_write(struct byteout *out, const void *bytes, size_t length);
+void byteout_write_slow(struct byteout *out, const void *bytes,
+                        size_t length); /* inside: what has no room */
 void byteout_text(struct byteout *out, const char *text);
-void byteout_char(struct byteout *out, char c);
 void byteout_printf(struct byteout *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Whether anything failed so far. */
@@ -46,6 +47,24 @@ static inline bool byteout_failed(const struct byteout *out)
 
 /* Hands over what is buffered; for byteout_room(). */
 void byteout_drain(struct byteout *out);
+
+static inline void byteout_write(struct byteout *out, const void *bytes, size_t length)
+{
+    if (length > sizeof out->buffer - out->used) {
+        byteout_write_slow(out, bytes, length);
+        return;
+    }
+    if (length)
+        memcpy(out->buffer + out->used, bytes, length);
+    out->used += length;
+}
+
+static inline void byteout_char(struct byteout *out, char c)
+{
+    if (out->used == sizeof out->buffer)
+        byteout_drain(out);
+    out->buffer[out->used++] = c;
+}
 
 /* Room for length bytes (at most 4096) to write into directly; byteout_advance() says how many were. The pointer lives
  * until the next call. */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/sixteen.h"
 #include "base/strbuf.h"
 
 void json_writer_init(struct json_writer *json, struct byteout *out, uint32_t indent)
@@ -25,14 +26,15 @@ static void misuse(struct json_writer *json)
 
 static void break_line(struct json_writer *json)
 {
-    static const char spaces[] = "                                ";
+    static const char line[] = "\n                                                                ";
     if (!json->indent)
         return;
-    byteout_char(json->out, '\n');
-    for (size_t left = (size_t)json->depth * json->indent; left;) {
-        size_t some = left < sizeof spaces - 1 ? left : sizeof spaces - 1;
-        byteout_write(json->out, spaces, some);
-        left -= some;
+    size_t left = (size_t)json->depth * json->indent + 1;
+    size_t some = left < sizeof line - 1 ? left : sizeof line - 1;
+    byteout_write(json->out, line, some);
+    for (left -= some; left; left -= some) {
+        some = left < sizeof line - 2 ? left : sizeof line - 2;
+        byteout_write(json->out, line + 1, some);
     }
 }
 
@@ -114,6 +116,13 @@ void json_put_end(struct json_writer *json)
 static size_t plain_length(const char *text, size_t length)
 {
     size_t at = 0;
+    for (; length - at >= 16; at += 16) {
+        sixteen some = sixteen_load(text + at);
+        unsigned end =
+            sixteen_first((sixteen)((some < 0x20) | (some >= 0x7f) | (some == '"') | (some == '\\')));
+        if (end < 16)
+            return at + end;
+    }
     while (at < length && (unsigned char)text[at] >= 0x20 && (unsigned char)text[at] < 0x7f &&
            text[at] != '"' && text[at] != '\\')
         at++;
@@ -136,20 +145,41 @@ static void put_quoted(struct json_writer *json, const char *text, size_t length
     byteout_char(json->out, '"');
 }
 
-void json_put_key_n(struct json_writer *json, const char *key, size_t length)
+static bool begin_key(struct json_writer *json)
 {
     if (json->failed < 0)
-        return;
+        return false;
     if (!is_in_object(json) || json->has_key) {
         misuse(json);
-        return;
+        return false;
     }
     separate(json);
-    put_quoted(json, key, length);
-    byteout_char(json->out, ':');
-    if (json->indent)
-        byteout_char(json->out, ' ');
+    return true;
+}
+
+static void end_key(struct json_writer *json)
+{
+    byteout_write(json->out, ": ", json->indent ? 2 : 1);
     json->has_key = true;
+}
+
+void json_put_key_n(struct json_writer *json, const char *key, size_t length)
+{
+    if (!begin_key(json))
+        return;
+    put_quoted(json, key, length);
+    end_key(json);
+}
+
+void json_put_key_parts(struct json_writer *json, const char *name, const char *suffix)
+{
+    if (!begin_key(json))
+        return;
+    byteout_char(json->out, '"');
+    byteout_text(json->out, name);
+    byteout_text(json->out, suffix);
+    byteout_char(json->out, '"');
+    end_key(json);
 }
 
 void json_put_key(struct json_writer *json, const char *key)
@@ -216,19 +246,17 @@ void json_put_double(struct json_writer *json, double value)
     strbuf_free(&text);
 }
 
-void json_put_fixed(struct json_writer *json, double value, int decimals)
+static int decimals_of(int wanted)
 {
-    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
-    char text[48] = {0};
+    return wanted < 0 ? 0 : wanted > 9 ? 9 : wanted;
+}
+
+/* digits / 10^decimals */
+static void put_decimal(struct json_writer *json, uint64_t digits, int decimals, bool is_negative)
+{
+    char text[48];
     char *at = text + sizeof text - 1;
-    decimals = decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
-    double scaled = fabs(value) * powers[decimals];
-    if (!(scaled < 0x1p53)) {
-        json_put_double(json, value);
-        return;
-    }
-    uint64_t digits = (uint64_t)(scaled + 0.5);
-    bool is_negative = value < 0 && digits;
+    *at = 0;
     for (; decimals > 0 && digits % 10 == 0; decimals--)
         digits /= 10;
     if (decimals > 0) {
@@ -240,6 +268,25 @@ void json_put_fixed(struct json_writer *json, double value, int decimals)
     if (is_negative)
         *--at = '-';
     put_raw(json, at);
+}
+
+void json_put_decimal(struct json_writer *json, int64_t value, int decimals)
+{
+    uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    put_decimal(json, magnitude, decimals_of(decimals), value < 0);
+}
+
+void json_put_fixed(struct json_writer *json, double value, int decimals)
+{
+    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
+    decimals = decimals_of(decimals);
+    double scaled = fabs(value) * powers[decimals];
+    if (!(scaled < 0x1p53)) {
+        json_put_double(json, value);
+        return;
+    }
+    uint64_t digits = (uint64_t)(scaled + 0.5);
+    put_decimal(json, digits, decimals, value < 0 && digits);
 }
 
 void json_put_bool(struct json_writer *json, bool value)

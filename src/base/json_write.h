@@ -41,6 +41,8 @@ void json_put_end(struct json_writer *json); /* of the innermost object or array
 
 void json_put_key(struct json_writer *json, const char *key);
 void json_put_key_n(struct json_writer *json, const char *key, size_t length);
+/* A key of two parts that need no escape: names in the program. */
+void json_put_key_parts(struct json_writer *json, const char *name, const char *suffix);
 
 /* Strings are escaped as by strbuf_add_json_escaped(): control bytes, U+2028/9, and invalid bytes
  * as the text \xNN, so that different names stay different. NULL is null. */
@@ -54,6 +56,8 @@ void json_put_double(struct json_writer *json, double value);
 /* 0 to 9 decimals, halves away from zero, trailing zeros left out: small and fast. Values of 2^53 /
  * 10^decimals and more are written as by json_put_double(). */
 void json_put_fixed(struct json_writer *json, double value, int decimals);
+/* The same of value / 10^decimals, exact. */
+void json_put_decimal(struct json_writer *json, int64_t value, int decimals);
 void json_put_bool(struct json_writer *json, bool value);
 void json_put_null(struct json_writer *json);
 

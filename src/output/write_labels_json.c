@@ -15,27 +15,15 @@ struct writer {
     bool is_time;
 };
 
-/* NAME_suffix: there are two dozen in a row of thousands, so no printf puts them together. */
-static void put_key(struct writer *w, const char *name, const char *suffix)
-{
-    char key[40];
-    size_t size = 0;
-    for (; *name && size < sizeof key; name++)
-        key[size++] = *name;
-    for (; *suffix && size < sizeof key; suffix++)
-        key[size++] = *suffix;
-    json_put_key_n(w->json, key, size);
-}
-
 /* NAME_s where time was measured, else NAME_units; the other one is null. */
 static void put_amount(struct writer *w, const char *name, int64_t amount, bool is_known)
 {
-    put_key(w, name, "_s");
+    json_put_key_parts(w->json, name, "_s");
     if (w->is_time && is_known)
-        json_put_fixed(w->json, (double)amount / 1e9, NANO_DECIMALS);
+        json_put_decimal(w->json, amount, NANO_DECIMALS);
     else
         json_put_null(w->json);
-    put_key(w, name, "_units");
+    json_put_key_parts(w->json, name, "_units");
     if (!w->is_time && is_known)
         json_put_i64(w->json, amount);
     else
@@ -100,7 +88,7 @@ static void put_row(struct writer *w, const struct label_row *row)
     json_member_u64(w->json, "count", row->count);
     json_member_u64(w->json, "cache_hits", row->cache_hits);
     put(w, "self", row->self_ns);
-    json_member_double(w->json, "share", labels_share_of_all(w->labels, row->self_ns));
+    json_member_fixed(w->json, "share", labels_share_of_all(w->labels, row->self_ns), NANO_DECIMALS);
     put(w, "active", row->active_ns);
     put(w, "time", row->time_ns);
     put(w, "wall", row->wall_ns);
