@@ -3,7 +3,6 @@
 #include "base/memory.h"
 
 enum {
-    AHEAD = 12, /* events whose names are fetched before they are needed: a cache miss each otherwise */
     BLOCK = 256, /* events that are taken together */
     BOTTOM = 2,  /* of a stack, which need not be asked whether it is empty */
     LEAST_DEPTH = 13,
@@ -187,7 +186,6 @@ static inline __attribute__((always_inline)) int read_block(const struct profdat
     const size_t most = count < BLOCK ? (size_t)count : BLOCK;
     const uint8_t *end = bytes + count * size;
     const uint32_t tid = profdata_event_read(end - size, is_wide).thread;
-    const struct profdata_strings *strings = nested->walk->strings;
     for (; i < most; i++) {
         const uint8_t *at = end - (i + 1) * size;
         struct profdata_event event = profdata_event_read(at, is_wide);
@@ -196,8 +194,6 @@ static inline __attribute__((always_inline)) int read_block(const struct profdat
             break;
         if (at - bytes >= FETCHED_BYTES)
             __builtin_prefetch(at - FETCHED_BYTES);
-        if (most - i > AHEAD)
-            profdata_strings_prefetch(strings, profdata_event_read(at - AHEAD * size, is_wide).id);
         int rc = profdata_sums_label(nested->sums, event.kind, event.id, &label);
         if (rc < 0)
             return rc;

@@ -71,6 +71,7 @@ static inline __attribute__((always_inline)) int each_entry(struct profdata_stri
 {
     const struct profdata_file *file = strings->file;
     uint64_t size = file->streams[PROFDATA_INDEX].size, step = file->entry_bytes;
+    uint64_t fetched = PROFDATA_NO_ADDRESS; /* ids of one label come in long runs */
     int rc = LAM_OK;
     for (uint64_t at = PROFDATA_HEADER_BYTES; rc >= 0 && at < size && size - at >= step;) {
         uint8_t whole[16];
@@ -82,8 +83,12 @@ static inline __attribute__((always_inline)) int each_entry(struct profdata_stri
             at += step;
         }
         for (; rc >= 0 && left >= step; left -= step, bytes += step, at += step) {
-            if (reads_strings && left >= AHEAD * step + step)
-                fetch_string(strings, read_entry(strings, bytes + AHEAD * step).address);
+            uint64_t soon = reads_strings && left >= AHEAD * step + step
+                                ? read_entry(strings, bytes + AHEAD * step).address
+                                : fetched;
+            if (soon != fetched)
+                fetch_string(strings, soon);
+            fetched = soon;
             rc = fn(strings, read_entry(strings, bytes), ctx);
         }
     }
