@@ -233,15 +233,19 @@ def large(path, events=12000):
     return path
 
 
-def test_parts_are_put_together():
-    large("large.mm_profdata")
+def with_any_threads(form, *inputs):
     outputs = []
     for threads in "1", "2", "5":
         os.environ["LAMELLA_THREADS"] = threads
-        outputs.append(export("--to", "chrome", "large.mm_profdata").stdout)
+        outputs.append(export("--to", form, *inputs).stdout)
     del os.environ["LAMELLA_THREADS"]
-    check(outputs[0] == outputs[1] == outputs[2], "any number of threads writes the same bytes")
-    chrome = read_chrome(outputs[0])
+    check(outputs[0] == outputs[1] == outputs[2], f"{form}: any number of threads writes the same bytes")
+    return outputs[0]
+
+
+def test_parts_are_put_together():
+    large("large.mm_profdata")
+    chrome = read_chrome(with_any_threads("chrome", "large.mm_profdata"))
     equal(len(chrome["intervals"]), 4 * 12000 + 12 + 1, "intervals")
     equal({args["arg0"] for _, _, name, _, _, args in chrome["intervals"] if name == "inner"}, {f'key "{i}"' for i in range(7)}, "arguments")
     order = [(start, end, name) for _, _, name, start, end, _ in chrome["intervals"] if name in ("same", "outer")]
@@ -252,6 +256,22 @@ def test_parts_are_put_together():
     wanted = {("inner", 12000000): sum(i for i in range(3000) if i % 3), ("outer", 12000000): sum(range(0, 3000, 3)), ("size", 0): sum(range(0, 12000, 100))}
     equal({key: value for key, value in sums.items()}, wanted, "counts at one time are added up")
     check(len(chrome["counters"]) < 200, "and few")
+    perfetto = read_perfetto(with_any_threads("perfetto", "large.mm_profdata"))
+    equal(sorted((name, start - START_NS, end - START_NS, sorted(args.items())) for _, name, start, end, args in perfetto["intervals"]),
+          sorted((name, start, end, sorted(args.items())) for _, _, name, start, end, args in chrome["intervals"]), "perfetto's intervals")
+    equal(len(perfetto["counters"]), 3000 + 120, "its counters")
+    equal(len({track for track, *_ in perfetto["counters"]}), 3, "and their tracks")
+
+
+def test_many_files_with_any_threads():
+    os.mkdir("many")
+    for i in range(20):
+        small(f"many/{i}.mm_profdata", 100 + i)
+    large("many/large.mm_profdata", 4000)
+    for form in (*READERS, "flamegraph"):
+        raw = with_any_threads(form, "many")
+        if form in ("chrome", "perfetto"):
+            equal(len(READERS[form](raw)["intervals"]), 20 * 900 + 4 * 4000 + 4 + 1, f"{form}: intervals")
 
 
 def test_twice_the_same_bytes():

@@ -2,6 +2,7 @@
 """Readers of the export formats that share no code with lamella, strict where viewers are lenient; and a writer of small
 self-profiles (version 9)."""
 
+import collections
 import gzip
 import json
 import re
@@ -191,13 +192,20 @@ def packed(raw):
 
 def read_perfetto(raw):
     """Intervals by begins and ends that match on each track, instants, counters, samples."""
-    interned = {1: {}, 2: {}, 3: {}, 5: {}, 6: {}, 7: {}, 16: {}, 17: {}, 19: {}}
+    kinds = (1, 2, 3, 5, 6, 7, 16, 17, 19)
+    sequences = collections.defaultdict(lambda: {kind: {} for kind in kinds})  # what each has interned since it was cleared
     tracks, events = {}, []
     found = {"intervals": [], "instants": [], "counters": [], "samples": []}
     top = fields(raw)
     equal(list(top), [1], "fields of a trace")
     for order, packet in enumerate(map(fields, top[1])):
-        equal(packet[10], [1], "sequence")
+        sequence, = packet[10]
+        check(sequence in (1, 2), "its own packets, and those of stretches")
+        flags = packet.get(13, [0])[0]
+        if flags & 1:
+            sequences.pop(sequence, None)
+        check(not flags & 2 or sequence in sequences, "a sequence begins with a cleared state")
+        interned = sequences[sequence]
         for data in packet.get(12, []):
             for kind, items in fields(data).items():
                 for item in map(fields, items):
@@ -210,7 +218,8 @@ def read_perfetto(raw):
         for data in packet.get(11, []):
             event = fields(data)
             check(event[11][0] in tracks, "an event's track is known")
-            events.append((packet[8][0], order, event))
+            check(3 not in event or event[3][0] in interned[1], "an event's category is known")
+            events.append((packet[8][0], order, event, interned))
         for data in packet.get(66, []):
             sample = fields(data)
             stack = interned[7][sample[4][0]] if 4 in sample else {2: []}
@@ -220,7 +229,7 @@ def read_perfetto(raw):
                 names.append(text_of(interned[5][interned[6][frame][2][0]][2][0]))
             found["samples"].append((sample[2][0], sample[3][0], names))
     open_ = {}
-    for at, _, event in sorted(events, key=lambda e: e[:2]):
+    for at, _, event, interned in sorted(events, key=lambda e: e[:2]):
         track = event[11][0]
         name = text_of(interned[2][event[10][0]][2][0]) if 10 in event else text_of(event[23][0]) if 23 in event else None
         args = {}

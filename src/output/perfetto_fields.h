@@ -83,6 +83,9 @@ enum {
     CPU_MODE_USER = 2,
 };
 
+/* Names of annotations, interned at once by each sequence, in this order: 1 is the first. */
+enum { PERFETTO_NAME_ARG0 = 1, PERFETTO_ARG_NAMES = 8, PERFETTO_NAME_BACKWARD = 11 };
+
 enum track_event_type {
     TRACK_EVENT_SLICE_BEGIN = 1,
     TRACK_EVENT_SLICE_END = 2,

@@ -1,5 +1,6 @@
 #include "output/write_perfetto.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -9,6 +10,7 @@
 #include "output/export_rows.h"
 #include "output/export_tables.h"
 #include "output/open_stack.h"
+#include "output/perfetto_branch.h"
 #include "output/perfetto_fields.h"
 #include "output/safe_text.h"
 #include "reader/stream_names.h"
@@ -35,6 +37,8 @@ struct perfetto {
     uint64_t last_track;
     int64_t base_ns; /* of the times written: they may not be negative */
     struct strbuf packet, inner, text, piece, event;
+    struct strbuf start;  /* what the stretches of branches begin with */
+    pthread_mutex_t lock; /* of labels and rows, while there are branches */
     bool has_samples;
     enum profile_measure measure;
     uint64_t clamped, folds;
@@ -64,12 +68,9 @@ static const char *const annotation_names[] = {"arg0",
                                                "max_rss_bytes",
                                                "command"};
 enum {
-    NAME_ARG0 = 1,
-    ARG_NAMES = 8,
     NAME_OPEN = 9,
     NAME_DETACHED,
-    NAME_BACKWARD,
-    NAME_WEIGHT,
+    NAME_WEIGHT = PERFETTO_NAME_BACKWARD + 1,
     NAME_CALLS,
     NAME_TOTAL,
     NAME_SELF,
@@ -138,9 +139,12 @@ static int put_interned(struct perfetto *perfetto, uint32_t kind, uint64_t id,
     return put_packet(perfetto, &perfetto->packet);
 }
 
-static int put_start(struct perfetto *perfetto, int64_t started_at_unix_ns, uint32_t period_ns)
+/* The names of annotations, of a sequence that begins; into perfetto->packet. */
+static void begin_sequence(struct perfetto *perfetto, uint32_t sequence)
 {
-    begin_packet(perfetto, SEQUENCE_STATE_CLEARED);
+    strbuf_clear(&perfetto->packet);
+    proto_add_uint(&perfetto->packet, PACKET_SEQUENCE_ID, sequence);
+    proto_add_uint(&perfetto->packet, PACKET_SEQUENCE_FLAGS, SEQUENCE_STATE_CLEARED);
     strbuf_clear(&perfetto->text);
     for (size_t i = 0; i < sizeof annotation_names / sizeof *annotation_names; i++) {
         strbuf_clear(&perfetto->inner);
@@ -149,6 +153,14 @@ static int put_start(struct perfetto *perfetto, int64_t started_at_unix_ns, uint
         proto_add_message(&perfetto->text, INTERNED_ANNOTATION_NAMES, &perfetto->inner);
     }
     proto_add_message(&perfetto->packet, PACKET_INTERNED_DATA, &perfetto->text);
+}
+
+static int put_start(struct perfetto *perfetto, int64_t started_at_unix_ns, uint32_t period_ns)
+{
+    begin_sequence(perfetto, PERFETTO_STRETCHES);
+    strbuf_clear(&perfetto->start);
+    proto_add_message(&perfetto->start, TRACE_PACKET, &perfetto->packet);
+    begin_sequence(perfetto, 1);
     if (perfetto->has_samples) {
         strbuf_clear(&perfetto->inner);
         proto_add_uint(&perfetto->inner, TIMEBASE_PERIOD, period_ns ? period_ns : 1);
@@ -358,8 +370,8 @@ static void add_string(struct perfetto *perfetto, uint32_t name, struct profile_
 static void add_args(struct perfetto *perfetto, const struct profile_text *args, size_t argc)
 {
     for (size_t i = 0; i < argc && !perfetto->options.redacts; i++) {
-        if (i < ARG_NAMES) {
-            add_string(perfetto, NAME_ARG0 + (uint32_t)i, args[i]);
+        if (i < PERFETTO_ARG_NAMES) {
+            add_string(perfetto, PERFETTO_NAME_ARG0 + (uint32_t)i, args[i]);
             continue;
         }
         char name[32];
@@ -435,7 +447,11 @@ static int on_track(void *ctx, const struct profile_track *track)
 
 static int on_label(void *ctx, const struct profile_label *label)
 {
-    return export_labels_add(&((struct perfetto *)ctx)->labels, label);
+    struct perfetto *perfetto = ctx;
+    pthread_mutex_lock(&perfetto->lock);
+    int rc = export_labels_add(&perfetto->labels, label);
+    pthread_mutex_unlock(&perfetto->lock);
+    return rc;
 }
 
 static void add_interval_details(struct perfetto *perfetto, const struct profile_interval *interval)
@@ -446,7 +462,7 @@ static void add_interval_details(struct perfetto *perfetto, const struct profile
     if (interval->flags & PROFILE_INTERVAL_DETACHED)
         add_flag(perfetto, NAME_DETACHED);
     if (interval->flags & PROFILE_INTERVAL_BACKWARD)
-        add_flag(perfetto, NAME_BACKWARD);
+        add_flag(perfetto, PERFETTO_NAME_BACKWARD);
     if (interval->weight > 1)
         add_number(perfetto, NAME_WEIGHT, interval->weight);
 }
@@ -741,6 +757,78 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
     return LAM_OK;
 }
 
+/* ---- branches ---- */
+
+static int trunk_label(void *ctx, uint32_t label, uint32_t *kind, struct strbuf *text)
+{
+    struct perfetto *perfetto = ctx;
+    pthread_mutex_lock(&perfetto->lock);
+    const struct export_label *kept = export_labels_get(&perfetto->labels, label);
+    *kind = kept->kind;
+    strbuf_add_bytes(text, kept->text.bytes, kept->text.size);
+    pthread_mutex_unlock(&perfetto->lock);
+    return strbuf_ok(text) ? LAM_OK : LAM_E_NOMEM;
+}
+
+/* The sink has heard of the thread, and so has a row for it. */
+static int trunk_track(void *ctx, uint32_t process, uint32_t thread, uint64_t *track)
+{
+    struct perfetto *perfetto = ctx;
+    uint32_t row;
+    bool is_new;
+    pthread_mutex_lock(&perfetto->lock);
+    int rc = export_rows_own(&perfetto->rows, process, thread, 0, &row, &is_new);
+    if (rc >= 0)
+        *track = row < perfetto->states.count ? perfetto->states.items[row].track : 0;
+    pthread_mutex_unlock(&perfetto->lock);
+    return rc;
+}
+
+static int on_branch_open(void *ctx, size_t max_bytes, struct profile_branch *branch)
+{
+    struct perfetto *perfetto = ctx;
+    const struct perfetto_trunk trunk = {
+        .ctx = perfetto,
+        .base_ns = perfetto->base_ns,
+        .redacts = perfetto->options.redacts,
+        .start = {strbuf_text(&perfetto->start), perfetto->start.length},
+        .track = trunk_track,
+        .label = trunk_label,
+    };
+    return perfetto_branch_open(&trunk, max_bytes, branch);
+}
+
+static int on_branch_take(void *ctx, struct profile_branch *branch)
+{
+    struct perfetto *perfetto = ctx;
+    struct perfetto_held held = perfetto_branch_take(branch);
+    int rc = LAM_OK;
+    perfetto->clamped += held.clamped;
+    byteout_write(perfetto->out, held.packets.bytes, held.packets.size);
+    pthread_mutex_lock(&perfetto->lock);
+    for (size_t i = 0; rc >= 0 && i < held.count; i++) {
+        const struct perfetto_count *count = &held.counts[i];
+        const struct profile_instant instant = {.process = count->process,
+                                                .thread = count->thread,
+                                                .label = count->label,
+                                                .at_ns = count->at_ns,
+                                                .has_value = true,
+                                                .value = count->value};
+        rc = on_instant(perfetto, &instant);
+    }
+    pthread_mutex_unlock(&perfetto->lock);
+    return rc < 0 ? rc : perfetto->out->failed;
+}
+
+static void on_branch_close(void *ctx, struct profile_branch *branch)
+{
+    (void)ctx;
+    perfetto_branch_close(branch);
+}
+
+static const struct profile_branch_ops branch_ops = {
+    .open = on_branch_open, .take = on_branch_take, .close = on_branch_close};
+
 static const struct profile_sink_ops perfetto_ops = {
     .session_end = on_session_end,
     .session = on_session,
@@ -767,6 +855,7 @@ int write_perfetto_open(void **state, const struct export_options *options, stru
     *state = perfetto;
     if (!perfetto)
         return lam_error_set(err, LAM_E_NOMEM, "perfetto: out of memory");
+    pthread_mutex_init(&perfetto->lock, NULL);
     perfetto->options = *options;
     perfetto->out = out;
     perfetto->rows.in_order = true;
@@ -782,6 +871,7 @@ struct profile_sink write_perfetto_sink(void *state)
     return (struct profile_sink){
         .ctx = state,
         .ops = &perfetto_ops,
+        .branches = &branch_ops,
         .wants = {.order = PROFILE_ORDER_START, .args = !perfetto->options.redacts, .counters = true}};
 }
 
@@ -831,6 +921,8 @@ void write_perfetto_close(void **state)
     strbuf_free(&perfetto->text);
     strbuf_free(&perfetto->piece);
     strbuf_free(&perfetto->event);
+    strbuf_free(&perfetto->start);
+    pthread_mutex_destroy(&perfetto->lock);
     mem_free(perfetto);
     *state = NULL;
 }
