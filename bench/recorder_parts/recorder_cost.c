@@ -1,6 +1,6 @@
 /* What the recorder costs: each mode prints lines NAME VALUE. bench/recorder compiles and runs it.
  *
- *   recorder_cost MODE FILE.lam COUNT [THREADS]
+ *   recorder_cost MODE FILE.lam COUNT [THREADS, of sums: NANOSECONDS]
  *
  * All loops have the same shape; figures are nanoseconds for one round: of the monotonic clock, and (cpu_ns) of the CPU clocks of the
  * threads, which say more on a machine that is busy. */
@@ -292,6 +292,53 @@ static void mode_totals(void)
         printf("%s %.0f\n", names[i], (double)timed_ticks[i] * tick_ns);
 }
 
+/* Do self times add up to the time that passed? Calls of one length, a third of which make two more. */
+static uint64_t spin_turns;
+
+static void spin(void)
+{
+    for (uint64_t i = 0; i < spin_turns; i++)
+        __asm__ volatile("" ::: "memory");
+}
+
+/* Spins for so long: by the best of some tries, before which the processor may have been slower. */
+static void set_spin(uint64_t length_ns)
+{
+    double best = 1e300;
+    for (int run = 0; run < 5; run++) {
+        spin_turns = 2000000;
+        double start = now_ns();
+        spin();
+        double turn_ns = (now_ns() - start) / (double)spin_turns;
+        best = turn_ns < best ? turn_ns : best;
+    }
+    spin_turns = (uint64_t)((double)length_ns / best);
+}
+
+static void short_call(struct lam_label label_of_call)
+{
+    lam_call_enter(LAM_DEFAULT, label_of_call);
+    spin();
+    lam_call_exit(LAM_DEFAULT, label_of_call);
+}
+
+static void mode_sums(uint64_t length_ns)
+{
+    struct lam_label outer = lam_label_intern(LAM_DEFAULT, "outer", 5);
+    struct lam_label inner = lam_label_intern(LAM_DEFAULT, "inner", 5);
+    set_spin(length_ns);
+    double start = now_ns(), start_cpu = read_ns(CLOCK_THREAD_CPUTIME_ID);
+    for (uint64_t i = 0; i < rounds / 3; i++) {
+        lam_call_enter(LAM_DEFAULT, outer);
+        spin();
+        short_call(inner);
+        short_call(inner);
+        lam_call_exit(LAM_DEFAULT, outer);
+    }
+    printf("passed_cpu_ns %.0f\n", read_ns(CLOCK_THREAD_CPUTIME_ID) - start_cpu);
+    printf("passed_ns %.0f\n", now_ns() - start);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4)
@@ -321,6 +368,9 @@ int main(int argc, char **argv)
     } else if (strncmp(mode, "totals:", 7) == 0) {
         open_with(mode + 7);
         mode_totals();
+    } else if (strncmp(mode, "sums:", 5) == 0) {
+        open_with(mode + 5);
+        mode_sums((uint64_t)threads);
     } else {
         open_with("");
         if (strcmp(mode, "interval") == 0)

@@ -520,14 +520,14 @@ static void weights_and_self(void **state)
     event_make_owner(&em, 1, 1, AT(0));
     event_make_interval(&em, 1, KIND_FN, S_MAIN, AT(0), AT(1000));
     event_make_interval(&em, 1, KIND_TENTH, S_A, AT(100), AT(150));
-    event_make_more(&em, 1, 0, STREAM_SLOT_SELF, 1, 2 * 20);
+    event_make_more(&em, 1, 2 * 12, STREAM_SLOT_SELF, 1, 2 * 20); /* what recording took */
     event_make_interval(&em, 1, KIND_TENTH, S_B, AT(110), AT(140));
     event_make_more(&em, 1, 0, STREAM_SLOT_SELF, 1, 2 * 30);
     expect(&em, (struct profile_wants){0},
            "session events 1 measure 0\n"
            "thread 1 tid 101 \n"
            "Call:b t1 [110,140]@2 self 30 x10\n"
-           "Call:a t1 [100,150]@1 self 20 x10\n"
+           "Call:a t1 [100,150]@1 active 38 self 20 x10\n"
            "Fn:main t1 [0,1000]@0 self 500\n"
            "thread_end 1 at 1000\n");
     make_close(em.make);

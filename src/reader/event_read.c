@@ -47,6 +47,7 @@ static void add_more(struct event *event, const struct event_page *page, uint32_
         case STREAM_SLOT_SELF:
             event->has_self = more.head >> STREAM_SLOT_TIME_SHIFT & 1;
             event->self = more.rest;
+            event->spent = event->has_self ? stream_slot_id(&more) : 0;
             break;
         case STREAM_SLOT_ACTIVE:
             event->has_active = more.head >> STREAM_SLOT_TIME_SHIFT & 1;
@@ -117,6 +118,11 @@ static bool decode(const struct event_lane *lane, const struct event_page *page,
     if (lane->page_has_marks || page != &lane->page)
         event->marks = event_index_marks(lane->index, lane->info, where_of(page, at));
     set_end(event, stream_slot_payload(slot), lane->index);
+    if (event->spent && !event->has_active && !event->is_open) {
+        uint64_t wall = event->end - event->start;
+        event->has_active = true;
+        event->active = wall > event->spent ? wall - event->spent : 0;
+    }
     return true;
 }
 

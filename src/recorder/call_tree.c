@@ -254,8 +254,10 @@ static void settle_frames(struct lane *lane, struct calls *calls, const struct f
         }
         if (frame->mode == FRAME_SCOPE)
             scope_take_from_around(calls, frame, duration);
-        if (frame->mode == LAM_CALLS_TREE || frame->mode == FRAME_SCOPE)
+        if (frame->mode == LAM_CALLS_TREE || frame->mode == FRAME_SCOPE) {
             frame->start = now; /* a call with an event of its own is measured as a whole */
+            frame->spent = calls->spent;
+        }
     }
 }
 

@@ -175,26 +175,17 @@ void calls_change_over(struct lane *lane)
 
 /* ---- everything ---- */
 
-/* An event that began at `at` (UINT64_MAX: now), with room for its self time, and for its active time and track (NULL: not). */
-static struct slot_place put_call(struct lane *lane, uint32_t kind, uint32_t label, uint64_t at,
-                                  int with_self, const uint32_t *track)
+/* The event's time is read again, now that all but its first words is stored: what recording a call takes must not count with the
+ * call's weight. Not where a handler has recorded behind it: slots lie in the order of their times. `more`: behind the last one. */
+static void begin_late(struct lane *lane, struct slot_place *place, const struct stream_slot *more)
 {
-    uint32_t far = kind > STREAM_SLOT_KIND_MAX;
-    uint32_t slots = 1 + far + (uint32_t)(with_self != 0) + (uint32_t)(track != NULL);
-    uint32_t before = lane_enter(lane);
-    struct slot_place place = slot_reserve(lane, slots * (uint32_t)sizeof(struct stream_slot), at);
-    if (place.slot) {
-        struct stream_slot *more = place.slot + 1;
-        if (far)
-            slot_more(more++, kind, STREAM_SLOT_KIND, 0, 0);
-        if (with_self)
-            slot_more(more++, 0, STREAM_SLOT_SELF, 0, 0);
-        if (track)
-            slot_more(more, *track, STREAM_SLOT_ACTIVE, 0, 0);
-        slot_store(&place, label, far ? STREAM_SLOT_KIND_ELSEWHERE : kind, 0);
-    }
-    lane_leave(lane, before);
-    return place;
+    uint64_t now = lane_now(lane), since = place->since + (now - place->time);
+    HANDLER_FENCE();
+    if (now <= place->time || since >> STREAM_SLOT_TIME_BITS ||
+        LANE_LOAD(lane->next) != (uint64_t)(uintptr_t)more)
+        return;
+    place->time = now;
+    place->since = since;
 }
 
 static void enter_all(struct lane *lane, const struct calls *calls, struct frame *frame)
@@ -210,7 +201,7 @@ static struct lam_recorder *argument_of(struct lam_recorder *rec)
     return rec->is_default ? LAM_DEFAULT : rec;
 }
 
-static void leave_all(struct lane *lane, const struct frame *frame)
+static void leave_all(struct lane *lane, const struct calls *calls, const struct frame *frame)
 {
     struct lam_handle handle = {frame->ref, frame->began};
     if (!frame->ref)
@@ -220,19 +211,107 @@ static void leave_all(struct lane *lane, const struct frame *frame)
         return;
     }
     calls_tell_inside(lane, frame);
-    lane_end_event(lane, handle, lane_now(lane), UINT64_MAX);
+    /* Since the tree began not every switch of tracks is told: the active time is, and there is room for it with an END. */
+    if (calls->track && calls_are_folded(lane->rec))
+        lane_end_elsewhere(lane, handle, calls_active(calls, lane_now(lane)) - frame->start);
+    else
+        lane_end_event(lane, handle, lane_now(lane), UINT64_MAX);
 }
 
-/* The event of a call that a policy measures: in a track, or where the reader cannot tell the track from where it stands, with its
- * active time. */
+/* The event of a call that a policy measures, which began at `at` (UINT64_MAX: now), with room for its self time; in a track, or where
+ * the reader cannot tell the track from where it stands, with its active time. */
 static struct slot_place put_measured(struct lane *lane, const struct calls *calls,
                                       struct frame *frame, uint32_t kind, uint64_t at, int with_self)
 {
     /* Stored when it is long under way: it may have begun after a switch that was never told. */
     int is_astray = at != UINT64_MAX && LANE_LOAD(lane->switched_at);
     frame->has_active = calls->track || is_astray;
-    return put_call(lane, kind, frame->label, at, with_self,
-                    frame->has_active ? &calls->track : NULL);
+    uint32_t far = kind > STREAM_SLOT_KIND_MAX;
+    uint32_t slots = 1 + far + (uint32_t)(with_self != 0) + frame->has_active;
+    uint32_t before = lane_enter(lane);
+    struct slot_place place = slot_reserve(lane, slots * (uint32_t)sizeof(struct stream_slot), at);
+    if (place.slot) {
+        struct stream_slot *more = place.slot + 1;
+        if (far)
+            slot_more(more++, kind, STREAM_SLOT_KIND, 0, 0);
+        if (with_self)
+            slot_more(more++, 0, STREAM_SLOT_SELF, 0, 0);
+        if (frame->has_active)
+            slot_more(more++, calls->track, STREAM_SLOT_ACTIVE, 0, 0);
+        if (at == UINT64_MAX && frame->weight > 1)
+            begin_late(lane, &place, more);
+        slot_store(&place, frame->label, far ? STREAM_SLOT_KIND_ELSEWHERE : kind, 0);
+    }
+    lane_leave(lane, before);
+    return place;
+}
+
+/* ---- what recording takes ----
+ * A call that is recorded for N, and what it calls directly, takes longer for it than others do, and would count with that N times.
+ * So what recording took is measured, by readings of the clock around it, and left out of the times of all calls around: `spent` of
+ * the stack is what has been left out so far. Around a call that stands for itself and is in no other that stands for more, it is
+ * the readings alone: the rest is time that passed, and once. */
+
+enum { CLOCK_READINGS = 15 };
+
+/* What one reading of the clock takes: the median of some. */
+static uint64_t clock_cost(struct lane *lane)
+{
+    uint32_t took[CLOCK_READINGS];
+    if (lane->clock_cost)
+        return lane->clock_cost - 1;
+    uint64_t before = lane_now(lane);
+    for (uint32_t count = 0; count < CLOCK_READINGS; count++) {
+        uint64_t now = lane_now(lane);
+        uint32_t at = count, one = now - before < UINT32_MAX / 2 ? (uint32_t)(now - before) : 0;
+        for (; at > 0 && took[at - 1] > one; at--)
+            took[at] = took[at - 1];
+        took[at] = one;
+        before = now;
+    }
+    lane->clock_cost = took[CLOCK_READINGS / 2] + 1;
+    return lane->clock_cost - 1;
+}
+
+/* Does what recording it takes count for more than itself? */
+static int is_dear(const struct frame *frame)
+{
+    return frame->mode & LAM_CALLS_ONE_IN &&
+           (frame->weight > 1 || (frame[-1].is_picked && frame[-1].weight > 1));
+}
+
+/* Before a call that is timed is recorded. */
+static uint64_t spend_from(struct lane *lane, const struct frame *frame)
+{
+    (void)clock_cost(lane);
+    return is_dear(frame) ? lane_now(lane) : 0;
+}
+
+/* ... and after. from: of the above. */
+static void spent_since(struct calls *calls, struct frame *frame, uint64_t from)
+{
+    if (from && frame->began > from)
+        calls->spent += frame->began - from;
+    frame->spent = calls->spent;
+    frame->start = calls_active(calls, frame->began);
+}
+
+/* What of a call's time until its end was not its own. */
+static uint64_t spent_inside(struct lane *lane, const struct calls *calls, const struct frame *frame)
+{
+    return calls->spent - frame->spent + (frame->mode & LAM_CALLS_ONE_IN ? clock_cost(lane) : 0);
+}
+
+/* Its end, at `now`, is recorded. One reading is in the call's time, one around it. */
+static void spent_after(struct lane *lane, struct calls *calls, const struct frame *frame,
+                        uint64_t now)
+{
+    if (!(frame->mode & LAM_CALLS_ONE_IN))
+        return;
+    calls->spent += 2 * clock_cost(lane);
+    uint64_t until = is_dear(frame) ? lane_now(lane) : now;
+    if (until > now)
+        calls->spent += until - now;
 }
 
 /* ---- one in N ---- */
@@ -298,17 +377,21 @@ static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *f
     frame->is_picked = weight != 0;
     frame->share = (uint8_t)what.share;
     frame->is_timed = frame->is_picked || frame->share;
+    frame->weight = weight;
+    if (!frame->is_timed)
+        return;
+    uint64_t from = spend_from(lane, frame);
     if (weight) {
         uint32_t kind = lane->rec->call_kind;
         if (weight > 1)
             kind = kind_flavor(lane->rec, kind, KIND_WEIGHTED);
         struct slot_place place = put_measured(lane, calls, frame, kind, UINT64_MAX, 1);
         frame->ref = place.ref;
-        frame->began = place.time;
-    } else if (frame->is_timed) {
+        frame->began = place.slot ? place.time : lane_now(lane);
+    } else {
         frame->began = lane_now(lane);
     }
-    frame->start = calls_active(calls, frame->began);
+    spent_since(calls, frame, from);
 }
 
 /* ---- events that bring times measured here ---- */
@@ -318,13 +401,14 @@ struct measured {
     uint64_t active;
     uint32_t track;
     uint32_t has_active;
+    uint32_t spent; /* on recording, which both are without */
 };
 
 /* The values of the slots that stand there for them, or of new ones. */
 static void store_measured(struct stream_slot *slot, const struct measured *measured)
 {
     if (measured->self != UINT64_MAX)
-        slot_more(slot++, 0, STREAM_SLOT_SELF, 1, measured->self);
+        slot_more(slot++, measured->spent, STREAM_SLOT_SELF, 1, measured->self);
     if (measured->has_active)
         slot_more(slot, measured->track, STREAM_SLOT_ACTIVE, 1, measured->active);
 }
@@ -349,15 +433,35 @@ static void end_measured(struct lane *lane, const struct frame *frame, uint64_t 
                          (slot->rest & 0xffff) | (duration + 1) << STREAM_SLOT_PAYLOAD_SHIFT,
                          __ATOMIC_RELEASE);
     } else {
-        uint32_t slots = 1 + (uint32_t)(measured->self != UINT64_MAX) + measured->has_active;
+        struct measured all = *measured;
+        uint32_t has_self = all.self != UINT64_MAX;
+        all.has_active |=
+            has_self && all.spent; /* where the event is, there is no room to tell what was spent */
+        uint32_t slots = 1 + has_self + all.has_active;
         struct slot_place place =
             slot_reserve(lane, slots * (uint32_t)sizeof(struct stream_slot), UINT64_MAX);
         if (place.slot) {
-            store_measured(place.slot + 1, measured);
+            store_measured(place.slot + 1, &all);
             slot_store(&place, ref_lane(frame->ref), STREAM_SLOT_END, ref_on_disk(frame->ref));
         }
     }
     lane_leave(lane, before);
+}
+
+/* Of a call that is timed, which ends now. */
+static struct measured measure_call(struct lane *lane, const struct calls *calls,
+                                    const struct frame *frame, uint64_t now)
+{
+    uint64_t active = calls_active(calls, now) - frame->start;
+    uint64_t spent = spent_inside(lane, calls, frame);
+    active = active > spent ? active - spent : 0;
+    return (struct measured){
+        .self = active > frame->inner ? active - frame->inner : 0,
+        .active = active,
+        .track = calls->track,
+        .has_active = frame->has_active,
+        .spent = spent < UINT32_MAX ? (uint32_t)spent : UINT32_MAX,
+    };
 }
 
 static void leave_one_in(struct lane *lane, struct calls *calls, struct frame *frame)
@@ -365,13 +469,14 @@ static void leave_one_in(struct lane *lane, struct calls *calls, struct frame *f
     if (!frame->is_timed)
         return;
     uint64_t now = lane_now(lane);
-    uint64_t duration = calls_active(calls, now) - frame->start;
+    struct measured measured = measure_call(lane, calls, frame, now);
     if (frame->share)
-        frame[-1].inner += duration * frame->share;
-    struct measured measured = {duration > frame->inner ? duration - frame->inner : 0, duration,
-                                calls->track, frame->has_active};
-    if (frame->ref)
+        frame[-1].inner += measured.active * frame->share;
+    if (frame->ref) {
+        calls_tell_inside(lane, frame);
         end_measured(lane, frame, now, &measured);
+    }
+    spent_after(lane, calls, frame, now);
 }
 
 /* ---- only long ones ---- */
@@ -410,6 +515,7 @@ static void enter_threshold(struct lane *lane, struct calls *calls, struct frame
     if (!frame->is_timed)
         return;
     struct slot_place place = {NULL, 0, 0, 0};
+    uint64_t from = frame->mode & LAM_CALLS_ONE_IN ? spend_from(lane, frame) : 0;
     if (frame->is_picked && is_room_for_call(lane)) {
         uint32_t kind = lane->rec->call_kind;
         if (frame->weight > 1)
@@ -418,7 +524,7 @@ static void enter_threshold(struct lane *lane, struct calls *calls, struct frame
     }
     frame->ref = place.ref;
     frame->began = place.slot ? place.time : lane_now(lane);
-    frame->start = calls_active(calls, frame->began);
+    spent_since(calls, frame, from);
     /* One that is long already and has none gets it now. */
     struct frame *outer = calls_around(calls, frame);
     if (outer > calls->frames && !outer->ref && frame->start - outer->start >= lane->rec->threshold)
@@ -467,34 +573,47 @@ static void write_sometimes(struct lane *lane, struct calls *calls, uint32_t dep
     calls->flushed = now;
 }
 
-static void leave_threshold(struct lane *lane, struct calls *calls, struct frame *frame)
+/* It is stored: long enough, or already referred to. */
+static void end_long(struct lane *lane, struct calls *calls, struct frame *frame, uint64_t now,
+                     struct measured *measured)
 {
-    if (!frame->is_timed)
-        return;
-    uint64_t now = lane_now(lane);
-    uint64_t duration = calls_active(calls, now) - frame->start;
-    uint64_t self = duration > frame->inner ? duration - frame->inner : 0;
-    if (frame[-1].is_picked)
-        frame[-1].inner += duration;
-    if (!frame->is_picked)
-        return;
-    struct frame *outer = calls_around(calls, frame);
-    if (duration < lane->rec->threshold && (!frame->ref || take_back(lane, frame))) {
-        folds_move(lane, calls, frame, calls, outer);
-        fold_add(lane, calls, outer, frame->label, frame->weight, duration * frame->weight,
-                 self * frame->weight);
-        write_sometimes(lane, calls, (uint32_t)(frame - calls->frames) - 1, now);
-        return;
-    }
     if (!frame->ref)
         calls_write_open(lane, calls, frame);
     if (!frame->ref)
         return;
     folds_write(lane, calls, frame);
     calls_tell_inside(lane, frame);
-    struct measured measured = {frame->weight > 1 ? self : UINT64_MAX, duration, calls->track,
-                                frame->has_active};
-    end_measured(lane, frame, now, &measured);
+    if (frame->weight <= 1)
+        measured->self = UINT64_MAX;
+    measured->has_active = frame->has_active;
+    end_measured(lane, frame, now, measured);
+}
+
+static void end_threshold(struct lane *lane, struct calls *calls, struct frame *frame, uint64_t now)
+{
+    struct measured measured = measure_call(lane, calls, frame, now);
+    if (frame[-1].is_picked)
+        frame[-1].inner += measured.active;
+    if (!frame->is_picked)
+        return;
+    if (measured.active >= lane->rec->threshold || (frame->ref && !take_back(lane, frame))) {
+        end_long(lane, calls, frame, now, &measured);
+        return;
+    }
+    struct frame *outer = calls_around(calls, frame);
+    folds_move(lane, calls, frame, calls, outer);
+    fold_add(lane, calls, outer, frame->label, frame->weight, measured.active * frame->weight,
+             measured.self * frame->weight);
+    write_sometimes(lane, calls, (uint32_t)(frame - calls->frames) - 1, now);
+}
+
+static void leave_threshold(struct lane *lane, struct calls *calls, struct frame *frame)
+{
+    if (!frame->is_timed)
+        return;
+    uint64_t now = lane_now(lane);
+    end_threshold(lane, calls, frame, now);
+    spent_after(lane, calls, frame, now);
 }
 
 /* ---- the tree ---- */
@@ -548,7 +667,7 @@ static void leave_event(struct lane *lane, struct calls *calls, struct frame *fr
     else if (frame->mode & LAM_CALLS_ONE_IN)
         leave_one_in(lane, calls, frame);
     else
-        leave_all(lane, frame);
+        leave_all(lane, calls, frame);
 }
 
 /* The topmost frame goes: a call, or an interval that nobody has ended. */
@@ -635,7 +754,7 @@ static inline int leave_quickly(struct lane *lane, struct calls *calls, uint32_t
     if (frame->label != label)
         return 0;
     if (frame->mode == 0 && !lane->rec->calls)
-        leave_all(lane, frame);
+        leave_all(lane, calls, frame);
     else if (frame->mode != LAM_CALLS_ONE_IN || frame->is_timed)
         return 0;
     calls->depth--;

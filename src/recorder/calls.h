@@ -27,11 +27,12 @@ struct frame {
     uint64_t began; /* the clock's */
     uint64_t ref;   /* of its event; 0: none yet */
     uint64_t inner; /* active time of its direct calls, as far as they were timed. Of an interval, the time when it began */
+    uint64_t spent; /* the stack's when it began */
     uint64_t in_tree; /* of those, what is in the tree, where the frame itself is not */
     struct stream_tree_node *node;
     uint32_t label;
     uint32_t node_id;
-    uint32_t weight; /* threshold: how many calls it stands for. Of an interval, its kind */
+    uint32_t weight; /* how many calls it stands for. Of an interval, its kind */
     uint32_t folds;  /* first of a list in the stack's pool, plus 1 */
     uint8_t mode;    /* enum lam_calls, one bit or 0: the policy when it was entered */
     uint8_t is_timed;
@@ -66,6 +67,7 @@ struct calls {
     uint32_t pool_size, pool_free; /* plus 1 */
     uint64_t away;                 /* how long the track was switched away altogether */
     uint64_t left_at;              /* when it was; 0: it runs */
+    uint64_t spent;                /* one in N: what recording took of its active time */
     uint64_t flushed;              /* when the bottom's folds were written last */
     struct call_tree *tree;        /* that the frames' nodes are in */
     uint32_t root;                 /* node of this stack in it */
@@ -145,13 +147,15 @@ static inline struct frame *calls_around(struct calls *calls, struct frame *fram
 
 /* What calls of the tree took inside of an event's interval. */
 void calls_tell_inside(struct lane *lane, const struct frame *frame);
-/* An interval took `duration`: what measures the call around it leaves it out, and an event's self time is found without. */
+/* An interval took `duration`: what measures the call around it leaves it out, and an event's self time is found without. What
+ * recording took meanwhile is left out already. */
 static inline void scope_take_from_around(struct calls *calls, const struct frame *frame,
                                           uint64_t duration)
 {
     struct frame *around = &calls->frames[frame - calls->frames - 1];
+    uint64_t spent = calls->spent - frame->spent;
     if (around != calls->frames && (around->mode == LAM_CALLS_TREE || around->is_picked))
-        around->inner += duration;
+        around->inner += duration > spent ? duration - spent : 0;
 }
 /* Takes the topmost frame, an interval, off; and intervals below it that have ended already. */
 void scope_drop(struct lane *lane, struct calls *calls, uint64_t now);

@@ -321,6 +321,46 @@ static void automatic(void **state)
     end();
 }
 
+/* Calls that are open when the tree begins have events that had no room for more. What was not told since, of their track and of the
+ * calls of the tree inside of them, comes with their ends. */
+static void open_when_the_tree_begins(void **state)
+{
+    (void)state;
+    for (int thinned = 0; thinned < 2; thinned++) {
+        begin_by_clock(thinned ? "calls=auto:64K+one_in:1" : "calls=auto:64K");
+        struct lam_track track = lam_track_create(LAM_DEFAULT, label("coroutine"));
+        lam_track_switch(LAM_DEFAULT, track);
+        enter("open", 10);
+        for (int i = 0; i < 10000; i++) {
+            enter("work", 1);
+            leave("work", 1);
+        }
+        lam_track_switch(LAM_DEFAULT, (struct lam_track){0});
+        fake_ns += 1000; /* twice switched, and back where it was: nothing is told */
+        lam_track_switch(LAM_DEFAULT, track);
+        enter("in the tree", 5);
+        leave("in the tree", 100);
+        leave("open", 7);
+        finish();
+        assert_int_equal(in.pages[STREAM_PAGE_TREE], 1);
+        struct decoded_event *open = decoded_find(&in, "open", 0);
+        const struct stream_slot *more = open->end_more + thinned; /* behind SELF */
+        assert_int_equal(open->ended_elsewhere, 1);
+        assert_int_equal(stream_slot_code(more), STREAM_SLOT_ACTIVE);
+        assert_int_equal(more->rest, 20000 + 5 + 100 + 7);
+        uint64_t in_tree = 0;
+        for (size_t i = 0; i < in.count; i++)
+            if (in.events[i].code == STREAM_SLOT_CALLS &&
+                decoded_ref(&in, in.events[i].id, in.events[i].payload) == open)
+                in_tree += in.events[i].more->rest;
+        uint64_t recorded = 0; /* the calls before the tree */
+        while (decoded_find(&in, "work", (unsigned)recorded))
+            recorded++;
+        assert_int_equal(in_tree, 10000 - recorded + 100);
+        end();
+    }
+}
+
 static void tracks(void **state)
 {
     (void)state;
@@ -932,6 +972,7 @@ int main(void)
         cmocka_unit_test(one_in_n),
         cmocka_unit_test(short_calls_fold),
         cmocka_unit_test(automatic),
+        cmocka_unit_test(open_when_the_tree_begins),
         cmocka_unit_test(tracks),
         cmocka_unit_test(many_tracks),
         cmocka_unit_test(switches_in_the_tree),

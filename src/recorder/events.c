@@ -177,8 +177,7 @@ static int is_of_this_process(const struct lam_recorder *rec, uint32_t number)
            number <= __atomic_load_n(&rec->lane_numbers, __ATOMIC_RELAXED);
 }
 
-/* An end that cannot be stored in its place: that page was left, or is another lane's. */
-static int end_elsewhere(struct lane *lane, struct lam_handle handle, uint64_t active)
+int lane_end_elsewhere(struct lane *lane, struct lam_handle handle, uint64_t active)
 {
     uint32_t of = ref_lane(handle.ref);
     if (!is_of_this_process(lane->rec, of)) {
@@ -262,7 +261,7 @@ int lane_end_event(struct lane *lane, struct lam_handle handle, uint64_t now, ui
     if (is_in_page(lane, handle.ref))
         rc = end_in_place(lane, page, handle, now, active);
     lane_leave(lane, before);
-    return rc <= 0 ? rc : end_elsewhere(lane, handle, active);
+    return rc <= 0 ? rc : lane_end_elsewhere(lane, handle, active);
 }
 
 static __attribute__((noinline)) int end_slowly(struct lam_recorder *rec, struct lam_handle handle)

@@ -88,6 +88,7 @@ struct lane {
     struct pick *picks;       /* one in N, by label: of all tracks that this thread runs */
     struct pick *quick_picks; /* the same while that is all that is done; NULL: not */
     uint64_t random;
+    uint32_t clock_cost; /* what reading the clock takes, plus 1; 0: not measured yet */
     struct call_tree *tree;
     struct perf_counter clock_counter;
     struct perf_counter counter[4];
@@ -366,6 +367,8 @@ uint32_t counters_list(uint32_t bits, enum lam_counter out[4]);
 struct lam_handle lane_begin_event(struct lane *lane, uint32_t kind, uint32_t id);
 /* The end of an interval: in its place, or elsewhere. active: its active time, if it was measured; else UINT64_MAX. */
 int lane_end_event(struct lane *lane, struct lam_handle handle, uint64_t now, uint64_t active);
+/* An end that is not stored in its place: that page was left, or is another lane's, or the event has no room for its active time. */
+int lane_end_elsewhere(struct lane *lane, struct lam_handle handle, uint64_t active);
 
 /* ---- scopes.c: where calls are recorded by a policy, intervals stand in the stack of calls ---- */
 

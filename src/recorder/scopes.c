@@ -44,6 +44,7 @@ void scope_enter(struct lane *lane, uint64_t ref, uint64_t time, uint32_t kind, 
         struct frame *frame = &calls->frames[calls->depth + 1];
         *frame = (struct frame){.start = calls_active(calls, time),
                                 .inner = calls_active(calls, time),
+                                .spent = calls->spent,
                                 .began = time,
                                 .ref = ref,
                                 .label = id,

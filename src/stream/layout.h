@@ -537,7 +537,9 @@ enum stream_slot_code {
         17, /* id: string, its name, 0 none; bits 40-47 of head: enum stream_arg; rest: value */
     STREAM_SLOT_TEXT = 18,  /* 15 bytes of the text of the ARG before it */
     STREAM_SLOT_VALUE = 19, /* rest: the integer, when the payload is STREAM_SLOT_PAYLOAD_MAX */
-    STREAM_SLOT_SELF = 20,  /* rest: self time as the recorder measured it */
+    STREAM_SLOT_SELF =
+        20, /* rest: self time as the recorder measured it; id: ticks that recording took of the interval's own
+                               time, which it is without */
     STREAM_SLOT_COUNTER =
         21, /* id: counter; bit 40: 0 value at the start, 1 end minus start; rest: value */
     STREAM_SLOT_COUNT = 22, /* rest: how many calls a FOLD stands for */
