@@ -162,6 +162,45 @@ def stairs(where):
     os.remove(back)
 
 
+def reference(text_id):
+    return b"\xfe" + struct.pack("<Q", text_id)
+
+
+def exploding_texts(where):
+    """Strings of two references to the one before: a line of text each would be terabytes. What is told of each is bounded, and says so."""
+    profile, count = Profile(), 5000
+
+    def add(raw):
+        at = len(profile.strings) + FIRST
+        profile.strings += raw + b"\xff"
+        return at
+
+    kind, label, huge = profile.text("Query"), profile.text("typeck"), add(b"0123456789abcdef")
+    for _ in range(40):
+        huge = add(2 * reference(huge))
+    for i in range(count):
+        profile.add(kind, add(reference(label) + b"\x1e" + reference(huge)), 1, 10 * i, 10 * i + 5)
+    long, end = profile.text("l" * 9000), profile.text("k" * 9000 + "!")
+    for text in (long, end):
+        profile.add(kind, add(reference(label) + b"\x1e" + reference(text)), 1, 90000, 90001)
+    profile.add(kind, add(b"i" + reference(huge)), 1, 90002, 90003)  # no label is that long
+    path = write(os.path.join(where, "explodes.mm_profdata"), profile.bytes())
+    bound = 400 * os.path.getsize(path)
+    for args in (["view", path], ["report", "--format", "json", "--by", "argument,label", path], ["export", "--to", "folded", path],
+                 *(["export", "--to", form, path] for form in ("chrome", "firefox"))):
+        code, out, err, _ = lamella(*args, limit=True)
+        check(f"{args[:3]}: bounded", code == 0 and len(out) < bound, f"{code} {len(out)} of {bound} {err}")
+        if args[0] == "export" and "folded" not in args:
+            check("and told", f"{count + 3} texts of events longer than 8 KiB" in err, err)
+        if args[0] == "report" and code == 0:
+            found = json.loads(out)
+            check("and told", found["coverage"]["cut_texts"] > 0 and any(row["id"] == "cut_texts" for row in found["findings"]), found["coverage"])
+            keys = {row["argument"] for row in found["arguments"]} if "arguments" in found else set()
+            check("what can be told apart is", sum("(cut, 9007 bytes, " in key for key in keys) == 1 and sum("(cut, 9008 bytes, " in key for key in keys) == 1, len(keys))
+            check("what has no end to be looked for", any("(cut, over " in key for key in keys), len(keys))
+            check("so is a label", any(len(row["label"]) > 2048 and "(cut, over " in row["label"] for row in found["activities"]), [len(row["label"]) for row in found["activities"]])
+
+
 def hostile_names(where):
     profile = Profile()
     kind = profile.text("Query")
@@ -294,6 +333,7 @@ def main():
         bad_input(where)
         folder(where)
         hostile_names(where)
+        exploding_texts(where)
         very_deep(where)
         stairs(where)
         wrong_elsewhere(where)

@@ -28,6 +28,7 @@ void nest_totals_add(struct nest_totals *into, const struct nest_totals *from)
     into->backward += from->backward;
     into->overlapping += from->overlapping;
     into->clamped += from->clamped;
+    into->cut_texts += from->cut_texts;
 }
 
 /* ---- paths ---- */

@@ -75,6 +75,7 @@ struct nest_totals {
     uint64_t intervals, instants, folds;
     uint64_t open, backward, overlapping;
     uint64_t clamped; /* starts that ran backwards and were moved forward */
+    uint64_t cut_texts;
 };
 
 void nest_totals_add(struct nest_totals *into, const struct nest_totals *from);

@@ -343,6 +343,7 @@ static int on_session_end(void *ctx, const struct profile_session_end *in)
     sum->unbalanced_exits += in->unbalanced_exits;
     sum->refused_ends += in->refused_ends;
     sum->untold_calls += in->untold_calls;
+    sum->cut_texts += in->cut_texts;
     sum->refused_recorders += in->refused_recorders;
     if (!sum->first_refusal[0])
         memcpy(sum->first_refusal, in->first_refusal, sizeof sum->first_refusal);

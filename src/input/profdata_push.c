@@ -206,6 +206,7 @@ void profdata_push_totals(const struct profdata_walk *walk, struct profile_sessi
     totals->damaged_streams += faults > 0;
     totals->damage[STREAM_DAMAGE_RECORDS] += faults;
     totals->clamped_times += walk->totals.clamped;
+    totals->cut_texts += walk->totals.cut_texts;
     totals->intervals += walk->totals.intervals;
     totals->instants += walk->totals.instants;
     totals->backward_intervals += walk->totals.backward;

@@ -9,11 +9,12 @@
 enum {
     STRING_END = 0xff,
     STRING_REFERENCE = 0xfe,
-    DEPTH_MAX = 16,       /* references inside references */
-    PIECES_MAX = 64,      /* parts of one text */
-    TEXT_MAX = 1 << 13,   /* one that is put together */
-    STRING_MAX = 1 << 16, /* that is looked at */
-    PLACES = 512,         /* of what was fetched: many times the events that are ahead */
+    DEPTH_MAX = 16,  /* references inside references */
+    PIECES_MAX = 64, /* parts of one text */
+    TEXT_MAX =
+        PROFDATA_TEXT_MAX_BYTES - PROFDATA_LABEL_MAX_BYTES - 1, /* longer ones may have to be cut */
+    STRING_MAX = 1 << 13,                                       /* that is looked at */
+    PLACES = 512, /* of what was fetched: many times the events that are ahead */
     LABELS = 256,
     SHARED = 512, /* texts that others begin with: those of one stretch of a profile */
     SHARED_BYTES = 112,
@@ -122,7 +123,7 @@ static bool is_label(struct profdata_strings *strings, uint64_t id)
     bool is_plain = true;
     const uint8_t *bytes = bytes_at(strings, address, &left);
     const uint8_t *end = left ? text_end(bytes, bytes + left, &is_plain) : NULL;
-    if (!end || *end != STRING_END)
+    if (!end || *end != STRING_END || end - bytes > PROFDATA_LABEL_MAX_BYTES)
         return false;
     *known = address + 1;
     return true;
@@ -261,7 +262,7 @@ bool profdata_args_find(struct profdata_strings *strings, uint64_t id, struct st
     if (*stop == STRING_END) {
         arg->bytes = (const char *)bytes;
         arg->size = (size_t)(stop - bytes);
-        return true;
+        return arg->size <= TEXT_MAX;
     }
     strbuf_clear(room);
     char *to = strbuf_room(room, TEXT_MAX + COPY_BYTES);

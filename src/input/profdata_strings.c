@@ -13,7 +13,8 @@ enum {
     PLAIN_LABELS_MAX = 1 << 20, /* remembered by their address */
     COPIED_MAX = 4096,          /* at a time */
     AHEAD = 16, /* entries of the index whose strings are fetched before they are needed */
-    PIECES_MAX = 1 << 20, /* parts of one string: circles of empty ones have no bytes to count */
+    PIECES_MAX = 1 << 10,  /* parts of one string: circles of empty ones have no bytes to count */
+    LENGTH_MAX = 32 << 10, /* a longer text is no more than that: how long is not looked for */
 };
 
 struct expansion {
@@ -322,11 +323,8 @@ static int expand_into(struct expansion *exp, uint64_t address)
             return LAM_E_NOMEM;
         size_t size = copy_plain(to, bytes, most, exp->only_label);
         strbuf_advance(exp->out, size);
-        if (is_full(exp) || exp->pieces++ == PIECES_MAX) {
-            strbuf_truncate(exp->out, exp->start_length);
-            tell(strings, address, "is too long");
+        if (is_full(exp) || exp->pieces++ == PIECES_MAX)
             return exp->out->failed ? LAM_E_NOMEM : LAM_E_TOOBIG;
-        }
         at += size;
         if (size == most)
             continue;
@@ -363,7 +361,37 @@ static int expand(struct profdata_strings *strings, uint64_t address, bool *labe
 
 int profdata_strings_text_at(struct profdata_strings *strings, uint64_t address, struct strbuf *out)
 {
+    size_t start = out->length;
     int rc = expand(strings, address, NULL, PROFDATA_STRING_MAX_BYTES, out);
+    if (rc == LAM_E_TOOBIG) {
+        strbuf_truncate(out, start);
+        tell(strings, address, "is too long");
+    }
+    return rc == LAM_E_NOMEM || out->failed ? LAM_E_NOMEM : LAM_OK;
+}
+
+/* Keeps the beginning, whole characters of it, and says what is not there: the length, where it was looked for, and a hash, which
+ * tells apart what begins alike. */
+static void cut(struct strbuf *out, size_t start, size_t max_bytes, bool is_whole)
+{
+    size_t size = out->length - start, kept = size < max_bytes ? size : max_bytes;
+    const char *text = strbuf_text(out) + start;
+    uint32_t hash = (uint32_t)hash_bytes(text, size);
+    for (unsigned i = 0; i < 3 && kept > 0 && kept < size && (text[kept] & 0xc0) == 0x80; i++)
+        kept--;
+    strbuf_truncate(out, start + kept);
+    strbuf_addf(out, "… (cut, %s%zu bytes, %08x)", is_whole ? "" : "over ", size, hash);
+}
+
+/* The text of an event. */
+static int event_text(struct profdata_strings *strings, uint64_t address, struct strbuf *out)
+{
+    size_t start = out->length;
+    int rc = expand(strings, address, NULL, LENGTH_MAX, out);
+    if (rc == LAM_E_TOOBIG || (rc >= 0 && out->length - start > PROFDATA_TEXT_MAX_BYTES)) {
+        cut(out, start, PROFDATA_TEXT_MAX_BYTES, rc >= 0);
+        strings->cut_texts++;
+    }
     return rc == LAM_E_NOMEM || out->failed ? LAM_E_NOMEM : LAM_OK;
 }
 
@@ -374,7 +402,7 @@ int profdata_strings_text(struct profdata_strings *strings, uint64_t id, struct 
     if (rc < 0)
         return rc;
     if (address < strings->file->streams[PROFDATA_STRINGS].size)
-        return profdata_strings_text_at(strings, address, out);
+        return event_text(strings, address, out);
     if (address != PROFDATA_NO_ADDRESS)
         profdata_fault(strings->file, LAM_E_CORRUPT, strings->file->size,
                        "an event's string %llu lies past the end", (unsigned long long)id);
@@ -383,6 +411,27 @@ int profdata_strings_text(struct profdata_strings *strings, uint64_t id, struct 
 }
 
 /* ---- names ---- */
+
+/* Puts it into scratch. Labels that are too long are no labels of a compiler's; when all of them together are, the rest has none. */
+static int label_text(struct profdata_strings *strings, uint64_t address, bool *is_cut)
+{
+    struct strbuf *text = &strings->scratch;
+    strbuf_clear(text);
+    int rc = expand(strings, address, is_cut, LENGTH_MAX, text);
+    if (rc == LAM_E_NOMEM || text->failed)
+        return LAM_E_NOMEM;
+    if (rc == LAM_E_TOOBIG || text->length > PROFDATA_LABEL_MAX_BYTES) {
+        cut(text, 0, PROFDATA_LABEL_MAX_BYTES, rc >= 0);
+        tell(strings, address, "is too long for a label");
+    }
+    if (text->length > strings->budget_bytes) {
+        strbuf_clear(text);
+        tell(strings, address, "is left out: the labels are too long together");
+        return LAM_E_TOOBIG;
+    }
+    strings->budget_bytes -= text->length;
+    return rc;
+}
 
 /* A label that is written out at this address. */
 static int plain_name(struct profdata_strings *strings, uint64_t address, uint32_t *name,
@@ -395,13 +444,9 @@ static int plain_name(struct profdata_strings *strings, uint64_t address, uint32
         return LAM_OK;
     }
     bool is_cut;
-    strbuf_clear(&strings->scratch);
-    size_t max = strings->budget_bytes < PROFDATA_STRING_MAX_BYTES ? (size_t)strings->budget_bytes
-                                                                   : PROFDATA_STRING_MAX_BYTES;
-    int rc = expand(strings, address, &is_cut, max, &strings->scratch);
+    int rc = label_text(strings, address, &is_cut);
     if (rc == LAM_E_NOMEM || strings->scratch.failed)
         return LAM_E_NOMEM;
-    strings->budget_bytes -= strings->scratch.length < max ? strings->scratch.length : max;
     is_cut = is_cut || rc < 0; /* who knows */
     *has_args = *has_args || is_cut;
     *name = strings->unknown;

@@ -20,7 +20,11 @@ enum {
     PROFDATA_METADATA_ID = 100000001,
     PROFDATA_FIRST_ADDRESS_ID = 100000003, /* id of address 0; the one before it is "invalid" */
     PROFDATA_SEPARATOR = 0x1e,
-    PROFDATA_STRING_MAX_BYTES = 8 << 20, /* a longer text is cut, and that is a fault */
+    PROFDATA_STRING_MAX_BYTES = 8 << 20, /* the metadata; longer ones are a fault */
+    /* What is told with each event: a small file may refer to a long text as often as it has events. Longer ones are cut, and say how long they
+     * were; a label's is a fault besides. */
+    PROFDATA_TEXT_MAX_BYTES = 8 << 10,
+    PROFDATA_LABEL_MAX_BYTES = 2 << 10,
 };
 
 #define PROFDATA_NO_ADDRESS UINT64_MAX
@@ -48,6 +52,7 @@ struct profdata_strings {
     struct map plain; /* address of a label → its name; above it, whether there are arguments behind it */
     struct profdata_args *args; /* NULL as well */
     struct strbuf scratch;
+    uint64_t cut_texts;    /* of those that were put together */
     uint64_t budget_bytes; /* what labels may still expand to, all together */
     bool is_told_budget;
 };
@@ -89,7 +94,8 @@ static inline void profdata_strings_prefetch(const struct profdata_strings *stri
         __builtin_prefetch(&strings->virtual_names[id]);
 }
 
-/* Adds the whole text of an id to out. LAM_OK or LAM_E_NOMEM; what cannot be read is left out of it and counted. */
+/* Adds the whole text of an id to out, or its beginning and its length: cut_texts. LAM_OK or LAM_E_NOMEM; what cannot be read is left
+ * out of it and counted. */
 int profdata_strings_text(struct profdata_strings *strings, uint64_t id, struct strbuf *out);
 
 /* For another thread, which puts texts together on its own: of `strings`, which outlive it and are only read meanwhile, but by who

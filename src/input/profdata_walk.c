@@ -68,8 +68,10 @@ void profdata_order_free(struct profdata_order *order)
 /* The whole text put together and parted. */
 static int part_text(struct profdata_walk *walk, uint64_t id)
 {
+    uint64_t cut = walk->strings->cut_texts;
     strbuf_clear(&walk->text);
     int rc = profdata_strings_text(walk->strings, id, &walk->text);
+    walk->totals.cut_texts += walk->strings->cut_texts - cut;
     const char *at = strbuf_text(&walk->text), *end = at + walk->text.length;
     const char *part = memchr(at, PROFDATA_SEPARATOR, walk->text.length);
     while (rc >= 0 && part) {

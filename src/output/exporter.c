@@ -168,6 +168,11 @@ void export_note_losses(const struct export_options *options, const struct profi
     if (ended->untold_calls)
         export_note(options, "%llu call%s found no room in a full tree of calls",
                     (unsigned long long)ended->untold_calls, unit_plural(ended->untold_calls));
+    if (ended->cut_texts)
+        export_note(options,
+                    "%llu text%s of events longer than 8 KiB: only the beginning is here, and how "
+                    "long it was",
+                    (unsigned long long)ended->cut_texts, unit_plural(ended->cut_texts));
     if (ended->backward_intervals)
         export_note(options, "%llu interval%s stored with an end before the start: empty",
                     (unsigned long long)ended->backward_intervals,

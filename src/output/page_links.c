@@ -38,6 +38,7 @@ static const struct {
     {"duplicate_streams", "coverage"},
     {"overwritten_events", "coverage"},
     {"untold_calls", "coverage"},
+    {"cut_texts", "coverage"},
     {"recorder_refused", "coverage"},
 };
 

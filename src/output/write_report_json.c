@@ -140,6 +140,7 @@ static void put_coverage(struct json_writer *json, const struct report *report)
     json_member_u64(json, "unreadable_streams", report->end.unreadable_streams);
     json_member_u64(json, "overwritten_pages", report->end.overwritten_pages);
     json_member_u64(json, "untold_calls", report->end.untold_calls);
+    json_member_u64(json, "cut_texts", report->end.cut_texts);
     json_member_u64(json, "unbalanced_exits", report->end.unbalanced_exits);
     json_member_u64(json, "refused_ends", report->end.refused_ends);
     json_member_u64(json, "refused_recorders", report->end.refused_recorders);

@@ -711,6 +711,7 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
         json_member_u64(json, "clamped_times", ended->clamped_times);
         json_member_u64(json, "overwritten_pages", ended->overwritten_pages);
         json_member_u64(json, "untold_calls", ended->untold_calls);
+        json_member_u64(json, "cut_texts", ended->cut_texts);
         json_member_u64(json, "unbalanced_exits", ended->unbalanced_exits);
         json_member_u64(json, "refused_ends", ended->refused_ends);
         json_member_u64(json, "refused_recorders", ended->refused_recorders);
@@ -732,6 +733,9 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
                     (unsigned long long)ended->unreadable_streams);
         strbuf_add_printable(&view->line, ended->first_damage, strlen(ended->first_damage));
     }
+    if (ended->cut_texts)
+        strbuf_addf(&view->line, "  %llu text%s cut at 8 KiB", (unsigned long long)ended->cut_texts,
+                    unit_plural(ended->cut_texts));
     if (ended->overwritten_pages)
         strbuf_addf(&view->line, "  overwritten %llu page%s",
                     (unsigned long long)ended->overwritten_pages,

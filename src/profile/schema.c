@@ -156,6 +156,8 @@ static const struct schema_column coverage_columns[] = {
           "of events, by mode=flight of instrumented programs: what was in them is gone"),
     COUNT(JSON, 1, "untold_calls",
           "of instrumented programs, that found no room in a full tree of calls"),
+    COUNT(JSON, 1, "cut_texts",
+          "arguments of events longer than 8 KiB, of which the beginning was read"),
     COUNT(JSON, 1, "unbalanced_exits",
           "calls closed without an exit of their own, and exits without a call"),
     COUNT(

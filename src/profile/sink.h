@@ -336,6 +336,7 @@ struct profile_session_end {
     uint64_t unbalanced_exits; /* calls that were closed without an exit of their own, exits without a call */
     uint64_t refused_ends; /* of intervals that had ended already, or are a forked parent's */
     uint64_t untold_calls; /* that found no room in a full tree of calls: they are in no fold */
+    uint64_t cut_texts; /* arguments of events, of which only the beginning was told, with the length */
     uint64_t refused_recorders; /* processes that were asked to record themselves, and could not */
     char first_refusal[256];    /* why the first of them could not */
     uint64_t damage[8];         /* enum stream_damage, of all streams */
