@@ -168,7 +168,7 @@ def reference(text_id):
 
 def exploding_texts(where):
     """Strings of two references to the one before: a line of text each would be terabytes. What is told of each is bounded, and says so."""
-    profile, count = Profile(), 5000
+    profile, count = Profile(), 2000
 
     def add(raw):
         at = len(profile.strings) + FIRST
