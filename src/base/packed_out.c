@@ -1,13 +1,11 @@
 #include "base/packed_out.h"
 
 #include <errno.h>
-#include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include "base/file.h"
-#include "base/file_reserve.h"
+#include "base/file_steps.h"
 #include "base/gzip_blocks.h"
 #include "base/memory.h"
 #include "base/pool.h"
@@ -18,20 +16,14 @@ enum { CHUNK_BYTES = 1 << 16, ZSTD_LEVEL = 1 };
  * any number but none. */
 enum { ZSTD_THREADS = 4 };
 
-/* A file of ours is written in whole steps: what begins and ends in the middle of them is put into small pieces of the page cache, and
- * costs the kernel half as much again. Above the larger size it looks for pieces that are hard to find. */
-enum { STEP_BYTES = 1 << 18, STEPS_MAX_BYTES = 1 << 20 };
-
 struct packed_out {
     int fd;
     int errnum; /* of the first failure that had one */
     enum packing packing;
-    struct file_reserve reserve;
+    bool owns_file;
+    struct file_steps steps; /* of a file that is ours */
     struct gzip_blocks *gzip;
     ZSTD_CStream *zstd;
-    bool owns_file;
-    unsigned char *step; /* the beginning of one, of which so many bytes are there */
-    size_t step_used;
     unsigned char chunk[CHUNK_BYTES];
 };
 
@@ -42,50 +34,24 @@ enum packing packing_of(const char *name)
     return text_ends_with(name, ".zst") ? PACKING_ZSTD : PACKING_NONE;
 }
 
-/* Both parts, one behind the other. */
-static int write_now(struct packed_out *packed, const void *first, size_t first_bytes,
-                     const void *second, size_t second_bytes)
+static int write_all(struct packed_out *packed, const unsigned char *at, size_t length)
 {
-    struct iovec parts[2] = {{(void *)(uintptr_t)first, first_bytes},
-                             {(void *)(uintptr_t)second, second_bytes}};
-    file_reserve_more(&packed->reserve, first_bytes + second_bytes);
-    while (parts[0].iov_len + parts[1].iov_len) {
-        ssize_t written = writev(packed->fd, parts, 2);
+    if (packed->owns_file) {
+        int rc = file_steps_write(&packed->steps, at, length);
+        packed->errnum = packed->steps.errnum;
+        return rc;
+    }
+    while (length) {
+        ssize_t written = write(packed->fd, at, length);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0) {
             packed->errnum = errno;
             return lam_code_from_errno(packed->errnum);
         }
-        for (size_t i = 0, left = (size_t)written; i < 2; i++) {
-            size_t done = left < parts[i].iov_len ? left : parts[i].iov_len;
-            parts[i].iov_base = (char *)parts[i].iov_base + done;
-            parts[i].iov_len -= done;
-            left -= done;
-        }
+        at += written;
+        length -= (size_t)written;
     }
-    return LAM_OK;
-}
-
-static int write_all(struct packed_out *packed, const unsigned char *at, size_t length)
-{
-    if (packed->owns_file && !packed->step)
-        packed->step = mem_alloc(STEP_BYTES);
-    if (!packed->step)
-        return write_now(packed, at, length, NULL, 0);
-    while (packed->step_used + length >= STEP_BYTES) {
-        size_t whole = (packed->step_used + length) / STEP_BYTES * STEP_BYTES;
-        whole = whole < STEPS_MAX_BYTES ? whole : STEPS_MAX_BYTES;
-        size_t taken = whole - packed->step_used;
-        int rc = write_now(packed, packed->step, packed->step_used, at, taken);
-        if (rc < 0)
-            return rc;
-        packed->step_used = 0;
-        at += taken;
-        length -= taken;
-    }
-    memcpy(packed->step + packed->step_used, at, length);
-    packed->step_used += length;
     return LAM_OK;
 }
 
@@ -127,7 +93,7 @@ int packed_out_write(void *packed_ptr, const void *bytes, size_t length)
 
 void packed_out_owns_file(struct packed_out *packed)
 {
-    file_reserve_begin(&packed->reserve, packed->fd);
+    file_steps_begin(&packed->steps, packed->fd, FILE_STEPS_CACHED_BYTES);
     packed->owns_file = true;
 }
 
@@ -151,10 +117,10 @@ int packed_out_finish(struct packed_out *packed, const char *name, struct lam_er
         rc = gzip_blocks_finish(packed->gzip);
     else if (packed->packing == PACKING_ZSTD)
         rc = write_zstd(packed, NULL, 0, ZSTD_e_end);
-    if (rc >= 0 && packed->step_used)
-        rc = write_now(packed, packed->step, packed->step_used, NULL, 0);
-    packed->step_used = 0;
-    file_reserve_end(&packed->reserve);
+    if (rc >= 0 && packed->owns_file) {
+        rc = file_steps_end(&packed->steps);
+        packed->errnum = packed->steps.errnum;
+    }
     return rc < 0 ? packed_out_failure(packed, rc, name, err) : LAM_OK;
 }
 
@@ -192,7 +158,7 @@ void packed_out_close(struct packed_out **packed)
         return;
     gzip_blocks_close(&(*packed)->gzip);
     ZSTD_freeCStream((*packed)->zstd);
-    mem_free((*packed)->step);
+    file_steps_free(&(*packed)->steps);
     mem_free(*packed);
     *packed = NULL;
 }
