@@ -68,6 +68,12 @@ static int on_interval(void *ctx, const struct profile_interval *in)
     demand(check->by_start ? in->self_ns == PROFILE_UNKNOWN : in->self_ns <= in->active_ns);
     for (size_t i = 0; i < in->argc; i++)
         touch(check, in->args[i]);
+    demand(in->counted_count <= PROFILE_COUNTERS_MAX);
+    for (size_t i = 0; i < in->counted_count; i++) {
+        demand(in->counted[i].number < PROFILE_COUNTERS_MAX);
+        demand(in->counted[i].self <= in->counted[i].value);
+        touch(check, in->counted[i].name);
+    }
     check->intervals++;
     return LAM_OK;
 }
@@ -102,7 +108,9 @@ static uint64_t push(const struct stream_file *file, enum profile_order order)
 {
     struct check check = {.by_start = order == PROFILE_ORDER_START};
     struct profile_sink sink = {
-        .ctx = &check, .ops = &check_ops, .wants = {.order = order, .args = true, .paths = true}};
+        .ctx = &check,
+        .ops = &check_ops,
+        .wants = {.order = order, .args = true, .counted = true, .paths = true}};
     struct stack_merge merge = {.sink = &sink};
     struct label_merge labels = {.sink = &sink};
     struct interval_paths paths = {0};

@@ -1,5 +1,5 @@
 /* Any bytes as an input, a self-profile or a stream of a recording, exported to every format: what is written is read back as its
- * viewers would. */
+ * viewers would. And who calls whom in it. */
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,7 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "analysis/label_totals.h"
 #include "input/input_kind.h"
+#include "output/call_names.h"
 #include "output/exporter.h"
 #include "output/merge_small.h"
 #include "written_check.h"
@@ -87,6 +89,44 @@ static void export_it(const struct export_format *format, uint32_t bits, const c
     strbuf_free(&written.text);
 }
 
+static void check_around(const struct call_graph *graph, uint32_t name)
+{
+    struct call_around around;
+    if (call_graph_around(graph, name, &around) < 0)
+        abort();
+    uint64_t from = 0, to = around.function->self.ns, count = around.calls_of_itself;
+    array_each(&around.callers, edge)
+    {
+        from += edge->time.ns;
+        count += edge->count;
+    }
+    array_each(&around.callees, edge) to += edge->below.ns;
+    uint64_t total = around.function->total.ns;
+    if (from != total || to != total || count != around.function->count)
+        __builtin_trap();
+    call_around_free(&around);
+}
+
+/* Who calls whom in it adds up, whatever it is. */
+static void call_it(const char *path)
+{
+    struct labels *labels = NULL;
+    struct calls calls = {0};
+    struct labels_options options = {.by_path = true};
+    int rc = labels_open(&labels, &options, NULL);
+    struct profile_sink sink = labels_sink(labels);
+    if (rc >= 0)
+        rc = input_read(&path, 1, &sink, NULL);
+    if (rc >= 0)
+        rc = labels_finish(labels, NULL);
+    if (rc >= 0)
+        rc = calls_of_events(&calls, labels);
+    for (uint32_t i = 0; rc >= 0 && i < calls.graph.functions.count; i++)
+        check_around(&calls.graph, i);
+    calls_free(&calls);
+    labels_close(&labels);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
@@ -109,6 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     for (const struct export_format *format = export_formats; format->name; format++)
         export_it(format, bits, path);
+    call_it(path);
     close(fd);
     return 0;
 }

@@ -40,6 +40,7 @@ void labels_close(struct labels **out)
     array_free(&labels->kinds);
     array_free(&labels->marks);
     array_free(&labels->artifacts);
+    array_free(&labels->counters);
     array_free(&labels->processes);
     array_free(&labels->threads);
     array_free(&labels->tracks);
@@ -62,6 +63,7 @@ void labels_close(struct labels **out)
     array_free(&state->process_row_of);
     map_free(&state->kind_ids);
     map_free(&state->artifact_ids);
+    map_free(&state->counter_ids);
     mem_free(state);
     *out = NULL;
 }
@@ -357,6 +359,32 @@ static inline int add_to_thread(struct labels_state *state, const struct profile
     return LAM_OK;
 }
 
+static int add_counted(struct labels_state *state, const struct profile_interval *interval)
+{
+    const struct label_info *info = &state->infos.items[interval->label];
+    for (size_t i = 0; i < interval->counted_count; i++) {
+        const struct profile_counted *counted = &interval->counted[i];
+        uint32_t counter;
+        bool added;
+        int rc = add_text(state, counted->name, &counter);
+        if (rc < 0)
+            return rc;
+        uint64_t *at = map_slot(&state->counter_ids, (uint64_t)info->name << 32 | counter,
+                                state->labels.counters.count, &added);
+        struct label_counter fresh = {
+            .name = info->name, .counter = counter, .measure = counted->measure};
+        if (!at || (added && array_push(&state->labels.counters, fresh) < 0))
+            return LAM_E_NOMEM;
+        struct label_counter *row = &state->labels.counters.items[*at];
+        row->count += interval->weight;
+        row->self += counted->self * interval->weight;
+        if (!(interval->flags & PROFILE_INTERVAL_RECURSIVE))
+            row->total += counted->value * interval->weight;
+        row->max = counted->value > row->max ? counted->value : row->max;
+    }
+    return LAM_OK;
+}
+
 static int add_views(struct labels_state *state, const struct profile_interval *interval)
 {
     const struct label_info *info = &state->infos.items[interval->label];
@@ -401,6 +429,8 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
         (PROFILE_INTERVAL_OPEN | PROFILE_INTERVAL_BACKWARD | PROFILE_INTERVAL_OVERLAPS))
         count_odd(&state->labels, interval, slot);
     rc = add_to_thread(state, interval);
+    if (rc == LAM_OK && interval->counted_count)
+        rc = add_counted(state, interval);
     if (rc == LAM_OK && (state->options.by_argument || state->options.by_path))
         rc = add_views(state, interval);
     return rc;
@@ -460,6 +490,12 @@ static int on_instant(void *ctx, const struct profile_instant *instant)
     slot->marks++;
     if (instant->has_value)
         take_values(slot, 1, instant->value, instant->value, instant->value);
+    if (instant->has_value && !instant->is_undated &&
+        (!slot->has_last || instant->at_ns >= slot->last_at_ns)) {
+        slot->has_last = true;
+        slot->last_at_ns = instant->at_ns;
+        slot->last_value = instant->value;
+    }
     return LAM_OK;
 }
 
@@ -559,6 +595,7 @@ struct profile_sink labels_sink(struct labels *labels)
         .ops = &ops,
         .wants = {.order = PROFILE_ORDER_ANY,
                   .args = state->options.by_argument,
+                  .counted = true,
                   .paths = state->options.by_path,
                   .sums = !state->options.by_argument && !state->options.by_path}};
 }

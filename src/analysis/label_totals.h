@@ -53,6 +53,20 @@ struct label_mark {
     uint32_t name;
     uint64_t count;
     uint64_t values, sum, min, max; /* of those with a value: how many, and the values */
+    bool has_last;                  /* the input knows when they were */
+    int64_t last_at_ns;
+    uint64_t last; /* value */
+};
+
+/* What a counter beside the clock counted in the intervals of a label, of all processes. */
+struct label_counter {
+    uint32_t name;
+    uint32_t counter; /* text */
+    enum profile_measure measure;
+    uint64_t count; /* intervals in which it counted */
+    uint64_t self;  /* without what it counted in intervals inside */
+    uint64_t total; /* outermost: an interval inside one of the same label does not count again */
+    uint64_t max;   /* of one interval */
 };
 
 /* Bytes of an artifact, by the name that the program gave it. */
@@ -115,6 +129,7 @@ struct labels {
     struct label_row_list unit_rows;    /* by process, most self time first; only with by_unit */
     LAM_ARRAY(struct label_kind) kinds; /* most self time first */
     LAM_ARRAY(struct label_mark) marks; /* by kind and label */
+    LAM_ARRAY(struct label_counter) counters; /* by counter, most self first */
     LAM_ARRAY(struct label_artifact)
     artifacts; /* of all (process LABELS_ALL), largest first; then by process with by_unit */
     LAM_ARRAY(struct label_process) processes;

@@ -512,6 +512,67 @@ static void detached(void **state)
     assert_int_equal(labels->threads.items[0].all.self_ns, 100);
 }
 
+/* Counters by label over processes, with recursion; the last of values at times is the latest, whoever was read last. */
+static void counted(void **state)
+{
+    (void)state;
+    open_labels(NULL);
+    uint32_t kind = 0, work = 0, level = 0;
+    for (uint32_t process = 1; process <= 2; process++) {
+        feed_process(&feed, process, "a");
+        uint32_t thread = feed_thread(&feed, process, 7);
+        kind = kind ? kind : feed_label(&feed, 0, "Kind");
+        work = work ? work : feed_label(&feed, kind, "work");
+        level = level ? level : feed_label(&feed, kind, "level");
+        const struct profile_counted counts[2][2] = {
+            {{0, feed_text("cpu time"), PROFILE_MEASURE_CPU_TIME, 40, 40},
+             {1, feed_text("faults"), PROFILE_MEASURE_OTHER, 3, 3}},
+            {{0, feed_text("cpu time"), PROFILE_MEASURE_CPU_TIME, 100, 60},
+             {1, feed_text("faults"), PROFILE_MEASURE_OTHER, 5, 2}}};
+        for (size_t i = 0; i < 2; i++) {
+            struct profile_interval interval = {.process = process,
+                                                .thread = thread,
+                                                .label = work,
+                                                .end_ns = 10,
+                                                .active_ns = 10,
+                                                .self_ns = 5,
+                                                .weight = 1,
+                                                .flags = i ? 0u : (unsigned)PROFILE_INTERVAL_RECURSIVE,
+                                                .counted = counts[i],
+                                                .counted_count = 2};
+            FEED_CALL(&feed, interval, &interval);
+        }
+        struct profile_instant value = {.process = process,
+                                        .thread = thread,
+                                        .label = level,
+                                        .at_ns = process == 1 ? 500 : 400,
+                                        .has_value = true,
+                                        .value = process * 11};
+        FEED_CALL(&feed, instant, &value);
+        value.at_ns = 100;
+        value.value = 99;
+        FEED_CALL(&feed, instant, &value);
+        feed_process_end(&feed, process);
+    }
+    finish_labels();
+    assert_int_equal(labels->counters.count, 2);
+    static const struct label_counter wanted[] = {{0, 0, PROFILE_MEASURE_CPU_TIME, 4, 200, 200, 100},
+                                                  {0, 0, PROFILE_MEASURE_OTHER, 4, 10, 10, 5}};
+    for (size_t i = 0; i < 2; i++) {
+        const struct label_counter *row = &labels->counters.items[i];
+        assert_string_equal(labels_text(labels, row->counter, NULL), i ? "faults" : "cpu time");
+        assert_int_equal(row->measure, wanted[i].measure);
+        assert_int_equal(row->count, wanted[i].count);
+        assert_int_equal(row->self, wanted[i].self);
+        assert_int_equal(row->total, wanted[i].total);
+        assert_int_equal(row->max, wanted[i].max);
+    }
+    assert_int_equal(labels->marks.count, 1);
+    assert_true(labels->marks.items[0].has_last);
+    assert_int_equal(labels->marks.items[0].last, 11);
+    assert_int_equal(labels->marks.items[0].max, 99);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -529,6 +590,7 @@ int main(void)
         cmocka_unit_test(quantiles),
         cmocka_unit_test(without_memory),
         cmocka_unit_test(tee),
+        cmocka_unit_test_teardown(counted, close_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

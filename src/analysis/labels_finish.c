@@ -73,6 +73,11 @@ static int add_marks(struct labels_state *state, struct label_info *info,
     if (slot->values > 0) {
         mark->min = mark->values == 0 || slot->min_value < mark->min ? slot->min_value : mark->min;
         mark->max = slot->max_value > mark->max ? slot->max_value : mark->max;
+        if (slot->has_last && (!mark->has_last || slot->last_at_ns >= mark->last_at_ns)) {
+            mark->has_last = true;
+            mark->last_at_ns = slot->last_at_ns;
+            mark->last = slot->last_value;
+        }
         mark->values += slot->values;
         mark->sum += slot->sum;
     }
@@ -307,6 +312,15 @@ static int compare_marks(const void *a, const void *b, void *labels)
     return compare_names(labels, left->name, right->name);
 }
 
+static int compare_counters(const void *a, const void *b, void *labels)
+{
+    const struct label_counter *left = a, *right = b;
+    int order = compare_texts(labels, left->counter, right->counter);
+    if (order || left->self == right->self)
+        return order ? order : compare_names(labels, left->name, right->name);
+    return left->self > right->self ? -1 : 1;
+}
+
 static int compare_artifacts(const void *a, const void *b, void *labels)
 {
     const struct label_artifact *left = a, *right = b;
@@ -428,6 +442,7 @@ int labels_finish(struct labels *labels, struct lam_error *err)
     SORT(&labels->unit_rows, compare_rows, labels);
     SORT(&labels->marks, compare_marks, labels);
     SORT(&labels->artifacts, compare_artifacts, labels);
+    SORT(&labels->counters, compare_counters, labels);
     SORT(&labels->kinds, compare_kinds, labels);
     label_arguments_sort(&labels->arguments);
     return rc < 0 ? lam_error_set(err, rc, "labels: %s", lam_code_text(rc)) : LAM_OK;

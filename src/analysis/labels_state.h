@@ -35,6 +35,9 @@ struct label_slot {
     struct duration_histogram histogram;
     uint64_t open, folded;
     uint64_t marks, values, sum, min_value, max_value;
+    bool has_last;
+    int64_t last_at_ns;
+    uint64_t last_value;
 };
 
 /* Processes come one after another, so one of these is used again and again; more where an input mixes them. */
@@ -80,6 +83,7 @@ struct labels_state {
     process_row_of;          /* by name: index + 1 in process_rows, all 0 between flushes */
     struct map kind_ids;     /* text → index in labels.kinds */
     struct map artifact_ids; /* process and text → index in labels.artifacts */
+    struct map counter_ids;  /* name and text → index in labels.counters */
 };
 
 static inline struct labels_state *labels_state(struct labels *labels)

@@ -81,6 +81,7 @@ struct profile_sink sink_tee(struct sink_tee *tee, const struct profile_sink *fi
         .wants = {.order = second->wants.order,
                   .args = first->wants.args || second->wants.args,
                   .counters = first->wants.counters || second->wants.counters,
+                  .counted = first->wants.counted || second->wants.counted,
                   .paths = first->wants.paths || second->wants.paths,
                   .fold_paths = first->wants.fold_paths || second->wants.fold_paths,
                   .sample_paths = first->wants.sample_paths || second->wants.sample_paths,

@@ -336,8 +336,7 @@ int table_print(const struct table *table, const struct term *term, struct strbu
     return rc == LAM_OK && !strbuf_ok(out) ? LAM_E_NOMEM : rc;
 }
 
-/* A cell of Markdown: what would end it or format it is escaped. */
-static void add_markdown_cell(struct strbuf *out, const char *text)
+void table_add_markdown(struct strbuf *out, const char *text)
 {
     for (; *text; text++) {
         if (strchr("\\|*_`<>[]", *text))
@@ -351,7 +350,7 @@ static void add_markdown_line(const struct table *table, const char *const *text
     strbuf_add_char(out, '|');
     for (size_t i = 0; i < table->columns.count; i++) {
         strbuf_add_char(out, ' ');
-        add_markdown_cell(out, texts[i]);
+        table_add_markdown(out, texts[i]);
         strbuf_add(out, " |");
     }
     strbuf_add_char(out, '\n');

@@ -96,6 +96,9 @@ int table_print(const struct table *table, const struct term *term, struct strbu
 /* Appends it as a Markdown table. */
 int table_print_markdown(const struct table *table, struct strbuf *out);
 
+/* Appends a printable text so that Markdown, in a cell or elsewhere, takes nothing in it for markup. */
+void table_add_markdown(struct strbuf *out, const char *text);
+
 void table_free(struct table *table);
 
 #endif

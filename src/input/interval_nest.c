@@ -1,5 +1,7 @@
 #include "input/interval_nest.h"
 
+#include <string.h>
+
 /* Ancestors this near are compared one by one; what lies deeper is counted in a map. Nests of real programs rarely reach it. */
 enum { NEAR_ANCESTORS = 32 };
 
@@ -62,12 +64,9 @@ int interval_paths_step(struct interval_paths *paths, const struct profile_sink 
 
 /* ---- arguments ---- */
 
-/* Copies them, since they leave for the sink when the interval ends. */
-static int keep_args(struct interval_nest *nest, const struct profile_interval *in, uint32_t *out)
+/* A place for them, empty. */
+static int take_args(struct interval_nest *nest, uint32_t *out)
 {
-    *out = 0;
-    if (!nest->sink->wants.args || in->argc == 0)
-        return LAM_OK;
     uint32_t index;
     if (nest->free_args.count) {
         index = array_pop(&nest->free_args);
@@ -81,16 +80,83 @@ static int keep_args(struct interval_nest *nest, const struct profile_interval *
     struct nest_args *args = &nest->args.items[index];
     array_clear(&args->texts);
     args->bytes.length = 0;
-    if (array_resize(&args->texts, in->argc) < 0 || array_resize(&args->offsets, in->argc) < 0)
+    args->has_counted = false;
+    return LAM_OK;
+}
+
+static void keep_counted(struct nest_args *args, const struct profile_interval *in)
+{
+    memset(args->counted, 0, sizeof args->counted);
+    args->has_counted = true;
+    for (size_t i = 0; i < in->counted_count; i++)
+        args->counted[in->counted[i].number] =
+            (struct nest_counted){.own = in->counted[i], .is_own = true};
+}
+
+/* Copies them, since they leave for the sink when the interval ends. */
+static int keep_args(struct interval_nest *nest, const struct profile_interval *in, uint32_t *out)
+{
+    bool has_counted = nest->sink->wants.counted && in->counted_count > 0;
+    size_t argc = nest->sink->wants.args ? in->argc : 0;
+    *out = 0;
+    if (argc == 0 && !has_counted)
+        return LAM_OK;
+    int rc = take_args(nest, out);
+    if (rc < 0)
+        return rc;
+    struct nest_args *args = &nest->args.items[*out - 1];
+    if (has_counted)
+        keep_counted(args, in);
+    if (array_resize(&args->texts, argc) < 0 || array_resize(&args->offsets, argc) < 0)
         return LAM_E_NOMEM;
-    for (size_t i = 0; i < in->argc; i++) {
+    for (size_t i = 0; i < argc; i++) {
         args->offsets.items[i] = args->bytes.length;
         args->texts.items[i].size = in->args[i].size;
         strbuf_add_bytes(&args->bytes, in->args[i].bytes, in->args[i].size);
     }
-    for (size_t i = 0; i < in->argc && strbuf_ok(&args->bytes); i++)
+    for (size_t i = 0; i < argc && strbuf_ok(&args->bytes); i++)
         args->texts.items[i].bytes = strbuf_text(&args->bytes) + args->offsets.items[i];
     return strbuf_ok(&args->bytes) ? LAM_OK : LAM_E_NOMEM;
+}
+
+/* What was counted in an interval that ends is inside of its parent, also of one in which nothing was counted: there may be one around
+ * that. */
+static int pass_counted(struct interval_nest *nest, const struct nest_item *item,
+                        struct nest_item *parent)
+{
+    if (!item->args || !nest->args.items[item->args - 1].has_counted)
+        return LAM_OK;
+    if (!parent->args) {
+        int rc = take_args(nest, &parent->args);
+        if (rc < 0)
+            return rc;
+    }
+    const struct nest_args *from = &nest->args.items[item->args - 1];
+    struct nest_args *to = &nest->args.items[parent->args - 1];
+    if (!to->has_counted)
+        memset(to->counted, 0, sizeof to->counted);
+    to->has_counted = true;
+    for (size_t i = 0; i < PROFILE_COUNTERS_MAX; i++)
+        to->counted[i].inside =
+            add_capped(to->counted[i].inside, from->counted[i].is_own ? from->counted[i].own.value
+                                                                      : from->counted[i].inside);
+    return LAM_OK;
+}
+
+/* Into out what was counted in the interval itself. */
+static size_t find_counted(const struct nest_args *args,
+                           struct profile_counted out[PROFILE_COUNTERS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; args && args->has_counted && i < PROFILE_COUNTERS_MAX; i++) {
+        if (!args->counted[i].is_own)
+            continue;
+        out[count] = args->counted[i].own;
+        uint64_t inside = args->counted[i].inside;
+        out[count].self = out[count].value - (inside < out[count].value ? inside : out[count].value);
+        count++;
+    }
+    return count;
 }
 
 static void free_args(struct interval_nest *nest, uint32_t args)
@@ -151,6 +217,8 @@ static int tell(struct interval_nest *nest, const struct nest_item *item,
         return LAM_OK;
     const struct nest_args *args = item->args ? &nest->args.items[item->args - 1] : NULL;
     uint64_t self_ns = self_of(item, active_ns);
+    struct profile_counted counted[PROFILE_COUNTERS_MAX];
+    size_t counted_count = find_counted(args, counted);
     struct profile_interval out = {
         .process = nest->process,
         .thread = item->thread,
@@ -170,6 +238,8 @@ static int tell(struct interval_nest *nest, const struct nest_item *item,
         .args = args ? args->texts.items : NULL,
         .argc = args ? args->texts.count : 0,
         .args_id = item->args_id,
+        .counted = counted_count ? counted : NULL,
+        .counted_count = counted_count,
     };
     return nest->sink->ops->interval(nest->sink->ctx, &out);
 }
@@ -233,7 +303,9 @@ static int chain_pop(struct interval_nest *nest, struct nest_chain *chain, int64
             parent->children_ns =
                 add_capped(parent->children_ns, taken_from_parent(&item, active_ns));
     }
-    int rc = is_start_order(nest) ? LAM_OK : tell(nest, &item, chain, end_ns, active_ns, true);
+    int rc = parent ? pass_counted(nest, &item, parent) : LAM_OK;
+    if (rc >= 0 && !is_start_order(nest))
+        rc = tell(nest, &item, chain, end_ns, active_ns, true);
     free_args(nest, item.args);
     return rc;
 }

@@ -40,7 +40,15 @@ void interval_paths_free(struct interval_paths *paths);
 int interval_paths_step(struct interval_paths *paths, const struct profile_sink *sink,
                         uint32_t parent, uint32_t label, uint32_t *out);
 
-struct nest_args { /* an interval's arguments, kept until it ends */
+struct nest_counted {
+    struct profile_counted own; /* self: not yet known */
+    bool is_own;                /* else only what is inside was counted */
+    uint64_t inside;
+};
+
+struct nest_args { /* an interval's arguments, and what was counted in it, kept until it ends */
+    struct nest_counted counted[PROFILE_COUNTERS_MAX]; /* by number */
+    bool has_counted;
     LAM_ARRAY(struct profile_text) texts;
     LAM_ARRAY(size_t) offsets;
     struct strbuf bytes;
@@ -106,7 +114,8 @@ void interval_nest_begin(struct interval_nest *nest, const struct profile_sink *
                          struct interval_paths *paths, uint32_t process, uint32_t track);
 void interval_nest_free(struct interval_nest *nest);
 
-/* The next interval. Taken from *in: thread, end_thread, label, start_ns, end_ns, weight, args and
+/* The next interval. Taken from *in: thread, end_thread, label, start_ns, end_ns, weight, args, counted (names live until the lane is
+ * finished) and
  *  active_ns   PROFILE_UNKNOWN: wall without the lane's absences
  *  self_ns     PROFILE_UNKNOWN: active without the children. Known where its children were picked on their own: then what
  *              it stands for, weight times self, and not its active time, is what its parent is without

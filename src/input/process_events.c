@@ -285,9 +285,54 @@ static uint64_t active_ns(struct process_events *events, const struct event *eve
     return wall_ns - (paused_ns < wall_ns ? paused_ns : wall_ns);
 }
 
+static int name_counters(struct process_events *events)
+{
+    int rc = LAM_OK;
+    for (uint32_t i = 0; rc == LAM_OK && i < PROFILE_COUNTERS_MAX; i++) {
+        bool is_there = i + 1 < events->names.counters.count;
+        struct event_counter info =
+            is_there ? events->names.counters.items[i + 1] : (struct event_counter){0};
+        strbuf_clear(&events->text);
+        if (info.name)
+            event_names_add_string(&events->names, info.name, &events->text);
+        else
+            strbuf_addf(&events->text, "#%u", i + 1);
+        const char *name = strbuf_ok(&events->text)
+                               ? arena_strndup(&events->counter_names, strbuf_text(&events->text),
+                                               events->text.length)
+                               : NULL;
+        enum profile_measure measure =
+            info.measure == STREAM_MEASURE_CPU_TIME       ? PROFILE_MEASURE_CPU_TIME
+            : info.measure == STREAM_MEASURE_INSTRUCTIONS ? PROFILE_MEASURE_INSTRUCTIONS
+            : info.measure == STREAM_MEASURE_INSTRUCTIONS_MINUS_IRQS
+                ? PROFILE_MEASURE_INSTRUCTIONS_MINUS_IRQS
+            : info.measure == STREAM_MEASURE_CYCLES ? PROFILE_MEASURE_CYCLES
+                                                    : PROFILE_MEASURE_OTHER;
+        events->counters[i] = (struct profile_counted){
+            .number = i, .name = {name, events->text.length}, .measure = measure};
+        rc = name ? LAM_OK : LAM_E_NOMEM;
+    }
+    return rc;
+}
+
+static size_t find_counted(const struct process_events *events, const struct event *event,
+                           struct profile_counted out[PROFILE_COUNTERS_MAX])
+{
+    struct event_end_counters counted = event_counted(event->more, event->more_count, event->at_end);
+    size_t count = 0;
+    for (uint32_t i = 0; counted.known >> i; i++) {
+        if (!(counted.known >> i & 1))
+            continue;
+        out[count] = events->counters[i];
+        out[count++].value = counted.value[i];
+    }
+    return count;
+}
+
 static int on_interval(struct process_events *events, struct event_line *line,
                        const struct event *event)
 {
+    struct profile_counted counted[PROFILE_COUNTERS_MAX];
     uint64_t end = event->is_open && line->last > event->start ? line->last : event->end;
     bool is_foreign = event_has_foreign_end(events->file, event);
     if (is_foreign)
@@ -304,6 +349,10 @@ static int on_interval(struct process_events *events, struct event_line *line,
         .args = events->texts.items,
         .argc = events->texts.count,
     };
+    if (events->sink->wants.counted && event->more_count) {
+        in.counted = counted;
+        in.counted_count = find_counted(events, event, counted);
+    }
     in.end_thread =
         event->end_thread == event->thread ? in.thread : thread_id(events, event->end_thread);
     uint64_t wall_ns = in.end_ns > in.start_ns ? (uint64_t)in.end_ns - (uint64_t)in.start_ns : 0;
@@ -631,6 +680,8 @@ int process_events_thread(struct process_events *events, uint32_t thread, uint32
 int process_events_push(struct process_events *events)
 {
     int rc = push_tracks(events);
+    if (rc >= 0 && events->sink->wants.counted)
+        rc = name_counters(events);
     bool is_merged = events->is_merged =
         events->index.has_tracks && events->file->header.measure == STREAM_MEASURE_TICKS;
     if (is_merged && rc >= 0)
@@ -668,6 +719,7 @@ void process_events_close(struct process_events *events)
     event_args_free(&events->args);
     array_free(&events->texts);
     strbuf_free(&events->text);
+    arena_free(&events->counter_names);
     events->cache = NULL;
     events->file = NULL;
 }

@@ -63,6 +63,8 @@ struct process_events {
     struct event_label_slot *cache;
     struct event_args args;
     LAM_ARRAY(struct profile_text) texts;
+    struct profile_counted counters[PROFILE_COUNTERS_MAX]; /* by number: their names and measures */
+    struct arena counter_names;
     struct strbuf text;
     LAM_ARRAY(struct event_line *)
     unsettled; /* what they were told last waits for others with its start */

@@ -113,6 +113,11 @@ static int on_interval(void *ctx, const struct profile_interval *in)
     if (in->path)
         strbuf_addf(&note->text, " %s", note->paths[in->path]);
     put_args(note, in->args, in->argc);
+    for (size_t i = 0; i < in->counted_count; i++)
+        strbuf_addf(&note->text, " <%u %.*s %llu/%llu>", in->counted[i].number,
+                    (int)in->counted[i].name.size, in->counted[i].name.bytes,
+                    (unsigned long long)in->counted[i].value,
+                    (unsigned long long)in->counted[i].self);
     strbuf_add(&note->text, "\n");
     return LAM_OK;
 }
@@ -313,6 +318,9 @@ static void counted_beside_the_clock(void **state)
     event_make_more(&em, 1, 2, STREAM_SLOT_COUNTER, 0, 7);
     event_make_interval(&em, 1, KIND_FN, S_A, AT(11), AT(20));
     event_make_more(&em, 1, 1, STREAM_SLOT_COUNTER, 1, 800);
+    event_make_interval(&em, 1, KIND_FN, S_PARSE, AT(22), AT(28)); /* nothing was counted */
+    event_make_interval(&em, 1, KIND_FN, S_A, AT(23), AT(25));
+    event_make_more(&em, 1, 1, STREAM_SLOT_COUNTER, 1, 500);
     uint64_t handed = event_make_interval(&em, 1, KIND_FN, S_B, AT(30), OPEN);
     event_make_more(&em, 1, 1, STREAM_SLOT_COUNTER, 0, 5000);
     event_make_slot(&em, 2, 1, STREAM_SLOT_END, AT(40), handed);
@@ -337,6 +345,15 @@ static void counted_beside_the_clock(void **state)
     strbuf_free(&note.text);
     read_bytes(path, (struct profile_wants){.args = true}, &note);
     assert_null(strstr(strbuf_text(&note.text), "file="));
+    assert_null(strstr(strbuf_text(&note.text), "<"));
+    strbuf_free(&note.text);
+    read_bytes(path, (struct profile_wants){.counted = true}, &note);
+    text = strbuf_text(&note.text);
+    assert_non_null(strstr(text, "<0 file 8000/6700> <1 Value 2/2>\n"));
+    assert_non_null(strstr(text, "Fn:a t1 [11,20]@1 self 9 <0 file 800/800>\n"));
+    assert_non_null(strstr(text, "Fn:a t1 [23,25]@2 self 2 <0 file 500/500>\n"));
+    assert_non_null(strstr(text, "Fn:parse t1 [22,28]@1 self 4\n"));
+    assert_non_null(strstr(text, "Fn:b t1 [30,40]@1 self 10 ended by t2\n"));
     strbuf_free(&note.text);
     unlink(path);
     make_close(em.make);

@@ -619,9 +619,69 @@ static int make_artifacts(struct maker *maker)
     return LAM_OK;
 }
 
+static struct unit_text counted(const struct label_counter *row, uint64_t amount)
+{
+    return row->measure == PROFILE_MEASURE_CPU_TIME ? unit_seconds((double)amount / 1e9)
+                                                    : unit_count_short((double)amount);
+}
+
+static void counter_cells(struct maker *maker, struct table *table, const struct label_counter *row,
+                          uint64_t whole)
+{
+    const struct label_name *name = &maker->labels->names.items[row->name];
+    name_cell(maker, table, name->label);
+    name_cell(maker, table, name->kind);
+    table_cell(table, counted(row, row->self).text);
+    table_cell(table, unit_percent(labels_share(row->self, whole)).text);
+    table_cell(table, counted(row, row->total).text);
+    count_cell(table, row->count);
+    table_cell(table, counted(row, row->max).text);
+}
+
+/* One counter's rows, from *at on. */
+static int make_counter(struct maker *maker, size_t *at)
+{
+    static const char *const names[] = {"self", "share", "total", "intervals", "largest"};
+    const struct labels *labels = maker->labels;
+    const struct label_counter *first = &labels->counters.items[*at];
+    uint64_t whole = 0;
+    size_t end = *at;
+    for (; end < labels->counters.count && labels->counters.items[end].counter == first->counter;
+         end++)
+        whole += labels->counters.items[end].self;
+    struct labels_table *made = begin(maker, "Counted beside the clock, by label: ", "label");
+    if (!made)
+        return LAM_E_NOMEM;
+    made->heading_text = labels_text(labels, first->counter, NULL);
+    table_column(&made->table, "label", TABLE_LEFT, limit(maker, LABEL_COLUMNS));
+    table_column(&made->table, "kind", TABLE_LEFT, 0);
+    columns(&made->table, names, sizeof names / sizeof *names);
+    made->hidden_amount = PROFILE_UNKNOWN;
+    for (size_t i = *at; i < end; i++) {
+        const struct label_counter *row = &labels->counters.items[i];
+        bool is_beyond = most_rows(maker) > 0 && i - *at >= most_rows(maker);
+        if (is_beyond || 100 * labels_share(row->self, whole) < maker->view->percent_above)
+            made->hidden++;
+        else
+            counter_cells(maker, &made->table, row, whole);
+    }
+    *at = end;
+    return LAM_OK;
+}
+
+static int make_counters(struct maker *maker)
+{
+    int rc = LAM_OK;
+    for (size_t at = 0; rc == LAM_OK && at < maker->labels->counters.count;)
+        rc = make_counter(maker, &at);
+    return rc;
+}
+
 static int make_marks(struct maker *maker)
 {
-    static const char *const names[] = {"count", "sum of values", "least", "largest"};
+    static const char *const names[] = {"count", "sum of values", "least", "largest", "last"};
+    bool has_last = false;
+    array_each(&maker->labels->marks, mark) has_last |= mark->has_last;
     if (maker->labels->marks.count == 0)
         return LAM_OK;
     struct labels_table *made = begin(maker, "Instants and integers", "label");
@@ -629,7 +689,7 @@ static int make_marks(struct maker *maker)
         return LAM_E_NOMEM;
     table_column(&made->table, "label", TABLE_LEFT, limit(maker, LABEL_COLUMNS));
     table_column(&made->table, "kind", TABLE_LEFT, 0);
-    columns(&made->table, names, 4);
+    columns(&made->table, names, has_last ? 5 : 4);
     size_t index = 0;
     array_each(&maker->labels->marks, mark)
     {
@@ -644,6 +704,8 @@ static int make_marks(struct maker *maker)
         const uint64_t values[] = {mark->sum, mark->min, mark->max};
         for (size_t i = 0; i < 3; i++)
             table_cell(&made->table, mark->values ? unit_count(values[i]).text : "");
+        if (has_last)
+            table_cell(&made->table, mark->has_last ? unit_count(mark->last).text : "");
     }
     return LAM_OK;
 }
@@ -666,7 +728,8 @@ int labels_tables_make(const struct report *report, const struct report_view *vi
         {view->by_label, make_labels},       {view->by_kind, make_kinds},
         {view->by_argument, make_arguments}, {view->by_path, make_paths},
         {view->by_unit, make_units},         {view->by_thread, make_threads},
-        {view->by_label, make_artifacts},    {view->by_label, make_marks},
+        {view->by_label, make_counters},     {view->by_label, make_artifacts},
+        {view->by_label, make_marks},
     };
     int rc = count_titles(&maker);
     for (size_t i = 0; rc == LAM_OK && i < sizeof parts / sizeof *parts; i++)

@@ -39,19 +39,20 @@ static void heading(struct writer *w, const char *text, size_t size)
     if (w->term)
         style_add(w->out, w->term, STYLE_BOLD, strbuf_text(&printable));
     else
-        strbuf_add(w->out, strbuf_text(&printable));
+        table_add_markdown(w->out, strbuf_text(&printable));
     strbuf_add(w->out, w->term ? "\n" : "\n\n");
     w->out->failed |= !strbuf_ok(&printable);
     strbuf_free(&printable);
 }
 
+/* text: printable. */
 static void note(struct writer *w, const char *text)
 {
     strbuf_add(w->out, w->term ? "  " : "\n");
     if (w->term)
         style_add(w->out, w->term, STYLE_DIM, text);
     else
-        strbuf_add(w->out, text);
+        table_add_markdown(w->out, text);
     strbuf_add_char(w->out, '\n');
 }
 
@@ -206,7 +207,10 @@ static void totals_line(struct writer *w, const struct call_around *around)
         strbuf_add_printable(&text, name->file.bytes, name->file.size);
     }
     strbuf_add(w->out, w->term ? "  " : "");
-    strbuf_add(w->out, strbuf_text(&text));
+    if (w->term)
+        strbuf_add(w->out, strbuf_text(&text));
+    else
+        table_add_markdown(w->out, strbuf_text(&text));
     strbuf_add(w->out, w->term ? "\n" : "\n\n");
     w->out->failed |= !strbuf_ok(&text);
     strbuf_free(&text);

@@ -38,10 +38,11 @@ double labels_share_of_all(const struct labels *labels, uint64_t part);
 struct labels_table {
     struct table table;
     const char *heading;
-    size_t hidden;           /* rows left out */
-    const char *hidden_what; /* one of them, without its plural */
-    uint64_t hidden_amount;  /* PROFILE_UNKNOWN: not worth saying */
-    const char *notes[2];    /* what a reader must know of it; NULL */
+    const char *heading_text; /* of outside origin, behind it; NULL */
+    size_t hidden;            /* rows left out */
+    const char *hidden_what;  /* one of them, without its plural */
+    uint64_t hidden_amount;   /* PROFILE_UNKNOWN: not worth saying */
+    const char *notes[2];     /* what a reader must know of it; NULL */
 };
 struct labels_tables LAM_ARRAY_BODY(struct labels_table);
 

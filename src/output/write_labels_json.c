@@ -221,6 +221,26 @@ static void put_artifacts(struct writer *w)
     json_put_end(w->json);
 }
 
+static void put_counters(struct writer *w)
+{
+    json_member_array(w->json, "counters");
+    array_each(&w->labels->counters, row)
+    {
+        struct writer in = *w;
+        in.is_time = labels_measure_is_time(row->measure);
+        json_put_object(w->json);
+        put_text(w, "counter", row->counter);
+        json_member_str(w->json, "measure", labels_measure_name(row->measure));
+        put_name(w, row->name);
+        json_member_u64(w->json, "count", row->count);
+        put(&in, "self", row->self);
+        put(&in, "total", row->total);
+        put(&in, "max", row->max);
+        json_put_end(w->json);
+    }
+    json_put_end(w->json);
+}
+
 static void put_marks(struct writer *w)
 {
     json_member_array(w->json, "instants");
@@ -238,6 +258,10 @@ static void put_marks(struct writer *w)
             else
                 json_member_null(w->json, keys[i]);
         }
+        if (mark->has_last)
+            json_member_u64(w->json, "last", mark->last);
+        else
+            json_member_null(w->json, "last");
         json_put_end(w->json);
     }
     json_put_end(w->json);
@@ -314,6 +338,7 @@ void write_labels_json(struct json_writer *json, const struct report *report,
     put_units(&w);
     put_threads(&w);
     put_tracks(&w);
+    put_counters(&w);
     put_artifacts(&w);
     put_marks(&w);
     if (view->by_argument)

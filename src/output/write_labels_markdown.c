@@ -1,4 +1,15 @@
+#include <string.h>
+
 #include "output/write_labels.h"
+
+static void add_heading_text(struct strbuf *out, const char *text)
+{
+    struct strbuf printable = {0};
+    strbuf_add_printable(&printable, text, strlen(text));
+    table_add_markdown(out, strbuf_text(&printable));
+    out->failed |= !strbuf_ok(&printable);
+    strbuf_free(&printable);
+}
 
 int write_labels_markdown(const struct report *report, const struct report_view *view,
                           struct strbuf *out)
@@ -9,7 +20,10 @@ int write_labels_markdown(const struct report *report, const struct report_view 
     labels_summary_text(view, out);
     strbuf_add(out, ".\n");
     for (size_t i = 0; rc == LAM_OK && i < tables.count; i++) {
-        strbuf_addf(out, "\n## %s\n\n", tables.items[i].heading);
+        strbuf_addf(out, "\n## %s", tables.items[i].heading);
+        if (tables.items[i].heading_text)
+            add_heading_text(out, tables.items[i].heading_text);
+        strbuf_add(out, "\n\n");
         rc = table_print_markdown(&tables.items[i].table, out);
         if (tables.items[i].hidden > 0)
             strbuf_addf(out, "\nand %s more %s%s\n", unit_count(tables.items[i].hidden).text,

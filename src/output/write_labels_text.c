@@ -40,6 +40,8 @@ int write_labels_text(const struct report *report, const struct report_view *vie
     for (size_t i = 0; rc == LAM_OK && i < tables.count; i++) {
         strbuf_add_char(out, '\n');
         style_add(out, term, STYLE_BOLD, tables.items[i].heading);
+        if (tables.items[i].heading_text)
+            style_add(out, term, STYLE_BOLD, tables.items[i].heading_text);
         strbuf_add_char(out, '\n');
         rc = table_print(&tables.items[i].table, term, out);
         if (tables.items[i].hidden > 0)

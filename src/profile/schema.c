@@ -746,6 +746,23 @@ static const struct schema_column instant_columns[] = {
     COUNT(JSON, 1, "sum", "of the values; null: none has one"),
     COUNT(JSON, 1, "min", "least value"),
     COUNT(JSON, 1, "max", "largest value"),
+    COUNT(JSON, 1, "last",
+          "value of the last one; null: none has one, or the input stores no times of them"),
+};
+
+#define COUNTED(name, meaning)                                              \
+    SECONDS(JSON, 1, name "_s", meaning "; null where measure is no time"), \
+        COUNT(JSON, 1, name "_units", "the same where it is none")
+
+static const struct schema_column counter_columns[] = {
+    TEXT(JSON, 1, "counter", "its name"),
+    TEXT(JSON, 1, "measure", "as intervals.measure: cpu_time, instructions, ..."),
+    TEXT(JSON, 1, "kind", "family of the label"),
+    TEXT(JSON, 1, "label", "what the intervals are called"),
+    COUNT(JSON, 1, "count", "intervals in which it counted"),
+    COUNTED("self", "counted in them, without what it counted in intervals inside"),
+    COUNTED("total", "counted in them; an interval inside one of the same label adds nothing"),
+    COUNTED("max", "most of one interval"),
 };
 
 static const struct schema_column argument_columns[] = {
@@ -883,6 +900,8 @@ const struct schema_table schema_tables[] = {
         "activity_tracks",
         "track with events: a line of execution that the program schedules itself, as a coroutine",
         "activity_tracks", 1, 1, EVENTS, activity_track_columns),
+    ROW_WHEN("counters", "counter beside the clock, and label", "counters", 1, 1, EVENTS,
+             counter_columns),
     ROW_WHEN("artifact_sizes", "name of an artifact", "artifact_sizes", 1, 1, EVENTS,
              artifact_size_columns),
     ROW_WHEN("instants", "kind and label of instants and integers", "instants", 1, 1, EVENTS,

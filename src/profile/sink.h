@@ -233,6 +233,17 @@ enum profile_interval_flag {
  * another and ends after it begins another chain with all that it holds. */
 #define PROFILE_CHAIN_NONE UINT32_MAX /* it may cross anything */
 
+enum { PROFILE_COUNTERS_MAX = 4 };
+
+/* What a counter beside the clock counted in an interval. */
+struct profile_counted {
+    uint32_t number; /* of the counter in its process; below PROFILE_COUNTERS_MAX */
+    struct profile_text name;
+    enum profile_measure measure; /* OTHER: none of these */
+    uint64_t value;
+    uint64_t self; /* without what it counted in the intervals inside that have it too */
+};
+
 /* One thing that went on for a while. wall = end - start; active = wall without the time its track was switched away or
  * itself was paused; self = active without the active time of its children. The input does the nesting, once for all
  * views: an interval is the child of the shortest one of its thread (its track, if it has one) that holds it whole. */
@@ -253,6 +264,8 @@ struct profile_interval {
     size_t argc;
     bool has_plain_args; /* ASCII without control characters, quotes and backslashes; false: not known */
     uint64_t args_id; /* 0, or the same for the same label's text and arguments within a process: knows_args() */
+    const struct profile_counted *counted; /* only for a sink that wants it */
+    size_t counted_count;
 };
 
 struct profile_instant {
@@ -319,6 +332,7 @@ struct profile_wants {
     enum profile_order order;
     bool args;     /* texts of arguments */
     bool counters; /* and of what was counted beside the clock, behind them */
+    bool counted;  /* the same as numbers; not in PROFILE_ORDER_START */
     bool paths;    /* profile_path, and path ids in events */
     bool fold_paths; /* the same for folds alone: of programs with millions of paths, few lead to a fold */
     bool sample_paths; /* profile_sample_path; only with `paths` */

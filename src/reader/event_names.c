@@ -529,20 +529,46 @@ static void add_counter(struct event_names *names, uint32_t counter, uint64_t va
         strbuf_add(out, " ns");
 }
 
+/* What a COUNTER slot says of the interval before it. False: nothing that is known. */
+static bool counted_by(const struct stream_slot *slot, const struct event_end_counters *at_end,
+                       uint32_t *number, uint64_t *value)
+{
+    *number = stream_slot_id(slot) - 1;
+    *value = slot->rest;
+    if (stream_slot_code(slot) != STREAM_SLOT_COUNTER)
+        return false;
+    if (slot->head >> STREAM_SLOT_TIME_SHIFT & 1)
+        return true;
+    if (!at_end || *number >= EVENT_COUNTERS_MAX || !(at_end->known >> *number & 1))
+        return false;
+    *value = at_end->value[*number] - *value; /* as it began */
+    return true;
+}
+
+struct event_end_counters event_counted(const struct stream_slot *slots, size_t count,
+                                        const struct event_end_counters *at_end)
+{
+    struct event_end_counters counted = {0};
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number;
+        uint64_t value;
+        if (!counted_by(&slots[i], at_end, &number, &value) || number >= EVENT_COUNTERS_MAX)
+            continue;
+        counted.known |= 1u << number;
+        counted.value[number] = value;
+    }
+    return counted;
+}
+
 int event_names_add_counters(struct event_names *names, const struct stream_slot *slots, size_t count,
                              const struct event_end_counters *at_end, struct event_args *args)
 {
     int rc = LAM_OK;
     for (size_t i = 0; rc >= 0 && i < count; i++) {
-        uint32_t number = stream_slot_id(&slots[i]) - 1;
-        uint64_t value = slots[i].rest;
-        if (stream_slot_code(&slots[i]) != STREAM_SLOT_COUNTER)
+        uint32_t number;
+        uint64_t value;
+        if (!counted_by(&slots[i], at_end, &number, &value))
             continue;
-        if (!(slots[i].head >> STREAM_SLOT_TIME_SHIFT & 1)) { /* as it began */
-            if (!at_end || number >= EVENT_COUNTERS_MAX || !(at_end->known >> number & 1))
-                continue;
-            value = at_end->value[number] - value;
-        }
         add_counter(names, number + 1, value, &args->texts);
         rc = end_arg(args);
     }

@@ -98,4 +98,8 @@ struct event_end_counters {
 int event_names_add_counters(struct event_names *names, const struct stream_slot *slots, size_t count,
                              const struct event_end_counters *at_end, struct event_args *args);
 
+/* The same as numbers: value[n - 1] of counter n, with its bit in known. Those beyond EVENT_COUNTERS_MAX are left out. */
+struct event_end_counters event_counted(const struct stream_slot *slots, size_t count,
+                                        const struct event_end_counters *at_end);
+
 #endif
