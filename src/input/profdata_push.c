@@ -53,7 +53,11 @@ int profdata_push_look(struct profdata_walk *walk)
     int rc = is_straight ? look_and_add(walk) : LAM_E_UNSUPPORTED;
     if (rc != LAM_E_UNSUPPORTED)
         return rc;
-    walk->skeleton.chunk_events = is_in_parts ? PROFDATA_PART_EVENTS : 0;
+    /* In the order of starts a part is put down first: 80 bytes an event. */
+    uint64_t part_events = walk->sink->wants.order == PROFILE_ORDER_START
+                               ? PROFDATA_FORWARD_PART_EVENTS
+                               : PROFDATA_PART_EVENTS;
+    walk->skeleton.chunk_events = is_in_parts ? part_events : 0;
     bool has_chunks = is_in_parts || (walk->sink->wants.sums && !is_straight);
     rc = profdata_look(file, walk->pool, walk->threads, has_chunks ? &walk->skeleton : NULL);
     if (walk->threads->left_out)

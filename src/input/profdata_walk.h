@@ -66,7 +66,7 @@ int profdata_walk_chunks(struct profdata_walk *walk, struct profdata_skeleton *s
 
 /* Several files of one sink to its branches, one after the other: files that need no sorting, have a skeleton and whose intervals nest.
  * The sink knows their processes and threads. profdata_strings_load() first, where arguments are wanted. */
-enum { PROFDATA_PART_EVENTS = 1 << 13 };
+enum { PROFDATA_PART_EVENTS = 1 << 13, PROFDATA_FORWARD_PART_EVENTS = 1 << 12 };
 int profdata_walk_parts(struct profdata_walk *const *walks, size_t count, struct pool *pool);
 
 /* PROFILE_ORDER_START. */
