@@ -4,6 +4,10 @@
 
 #include "base/memory.h"
 
+enum {
+    BLOCK = 32
+}; /* events of one thread that are looked at in one go: a file may have many threads */
+
 struct span {
     uint64_t start, end;
 };
@@ -46,36 +50,56 @@ static int enter_chunk(const struct check *check, struct worker *worker, size_t 
     return LAM_OK;
 }
 
-static inline void leave_before(struct lane *lane, uint64_t end)
+static inline size_t count_before(const struct span *items, size_t count, uint64_t end)
 {
-    while (lane->stack.count && array_last(&lane->stack).start >= end)
-        lane->stack.count--;
+    while (count && items[count - 1].start >= end)
+        count--;
+    return count;
 }
 
-/* The last event first. False: something overlaps. */
+/* The last event first, as long as they are of one thread; *count is how many are left then. */
+static inline __attribute__((always_inline)) int check_thread(struct lane *lane,
+                                                              const uint8_t *bytes, uint64_t *count,
+                                                              bool is_wide, bool *is_nested)
+{
+    size_t size = is_wide ? 32 : 24, under_way = lane->stack.count;
+    uint64_t left = *count, end = left > BLOCK ? left - BLOCK : 0;
+    uint32_t tid = profdata_event_read(bytes + (left - 1) * size, is_wide).thread;
+    if (array_reserve(&lane->stack, under_way + BLOCK) < 0)
+        return LAM_E_NOMEM;
+    struct span *items = lane->stack.items;
+    for (; left > end && *is_nested; left--) {
+        struct profdata_event event = profdata_event_read(bytes + (left - 1) * size, is_wide);
+        if (event.thread != tid)
+            break;
+        if (!profdata_is_interval(&event))
+            continue;
+        under_way = count_before(items, under_way, event.end);
+        if (event.start >= event.end)
+            continue; /* holds nothing */
+        *is_nested = !under_way || items[under_way - 1].start <= event.start;
+        items[under_way++] = (struct span){event.start, event.end};
+    }
+    lane->stack.count = under_way;
+    *count = left;
+    return LAM_OK;
+}
+
 static inline __attribute__((always_inline)) int check_run(struct worker *worker,
                                                            const uint8_t *bytes, uint64_t count,
                                                            bool is_wide, bool *is_nested)
 {
-    size_t size = is_wide ? 32 : 24;
-    while (count-- > 0) {
-        struct profdata_event event = profdata_event_read(bytes + count * size, is_wide);
-        uint32_t index = profdata_thread_index(&worker->threads, event.thread);
-        if (index == PROFDATA_NO_THREAD || !profdata_is_interval(&event))
-            continue;
-        profdata_mend_backward(&event);
-        struct lane *lane = &worker->lanes[index];
-        leave_before(lane, event.end);
-        if (event.start == event.end)
-            continue; /* holds nothing */
-        if (lane->stack.count && array_last(&lane->stack).start > event.start) {
-            *is_nested = false;
-            return LAM_OK;
-        }
-        if (array_push(&lane->stack, ((struct span){event.start, event.end})) < 0)
-            return LAM_E_NOMEM;
+    int rc = LAM_OK;
+    while (rc >= 0 && count > 0 && *is_nested) {
+        const uint8_t *last = bytes + (count - 1) * (is_wide ? 32 : 24);
+        uint32_t index =
+            profdata_thread_index(&worker->threads, profdata_event_read(last, is_wide).thread);
+        if (index == PROFDATA_NO_THREAD)
+            count--;
+        else
+            rc = check_thread(&worker->lanes[index], bytes, &count, is_wide, is_nested);
     }
-    return LAM_OK;
+    return rc;
 }
 
 static int check_range(const struct check *check, struct worker *worker, uint64_t first,
@@ -114,8 +138,10 @@ static bool leave_chunk(const struct check *check, struct worker *worker, size_t
     bool is_right = true;
     for (uint32_t i = 0; is_right && chunk && i < skeleton->threads; i++) {
         size_t before = (chunk - 1) * skeleton->threads + i;
-        leave_before(&worker->lanes[i], skeleton->ends[before]);
-        is_right = is_as_told(skeleton, &worker->lanes[i], skeleton->tops[before]);
+        struct lane *lane = &worker->lanes[i];
+        lane->stack.count =
+            count_before(lane->stack.items, lane->stack.count, skeleton->ends[before]);
+        is_right = is_as_told(skeleton, lane, skeleton->tops[before]);
     }
     return is_right;
 }
