@@ -167,7 +167,7 @@ def test_what_lies_in_an_overlap():
 
 def test_depth():
     unit_outputs()
-    deep = 200000
+    deep = 20000
     for form, count in (("chrome", lambda x: len(x["intervals"])), ("perfetto", lambda x: len(x["intervals"])),
                         ("firefox", lambda x: len(x["markers"]))):
         equal(count(READERS[form](bytes_of("deep." + form))), deep, form)
@@ -475,8 +475,8 @@ def test_recording_in_every_format():
     check(any(name == "burn" for _, _, name, *_ in read_chrome(chrome.stdout)["intervals"]), "chrome's processes")
     check(b"without a place" in chrome.stderr, "what Chrome's format has no place for is said")
     root = ElementTree.fromstring(export("--to", "flamegraph", "--inverted", "r.lamella").stdout)
-    depths = {g.find(SVG + "title").text.split("\n")[0]: int(g.get("data-d")) for g in root.iter(SVG + "g")}
-    equal(depths.get("inner"), 1, "inverted: the innermost function stands first")
+    depths = [int(g.get("data-d")) for g in root.iter(SVG + "g") if g.find(SVG + "title").text.split("\n")[0] == "inner"]
+    check(1 in depths, f"inverted: the innermost function stands first, not at {depths}")
     check(b"/" not in gzip.decompress(export("--to", "pprof", "--redact", "r.lamella").stdout), "no path is left after --redact")
 
 
@@ -533,7 +533,9 @@ def instrumented(*args):
     if not os.path.exists(archive):
         raise Skip("liblamella is not built")
     program = compile_c("instrumented", INSTRUMENTED, "-I" + os.path.join(os.environ["LAMELLA_SRC"], "include"), archive, "-pthread")
-    subprocess.run([program, "i.lamella", *args], check=True)
+    # On one processor: the clocks of two may differ by more than these calls take, and one of a hundred would stand beside its caller.
+    core = min(os.sched_getaffinity(0))
+    subprocess.run([program, "i.lamella", *args], check=True, preexec_fn=lambda: os.sched_setaffinity(0, {core}))
     return "i.lamella"
 
 
