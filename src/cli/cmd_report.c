@@ -14,6 +14,7 @@
 #include "cli/launcher_talk.h"
 #include "cli/read_report.h"
 #include "input/input_kind.h"
+#include "input/recording.h"
 #include "output/write_calls.h"
 #include "output/write_report.h"
 
@@ -276,23 +277,36 @@ static int report_groups(struct report_settings *set, struct classifier *cls, st
 
 /* ---- memory ---- */
 
-/* Of a file, or of the files in a directory. */
-static uint64_t bytes_of(const char *path)
+static uint64_t bytes_of_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
+/* Who reads a directory will say why it cannot be. */
+static uint64_t bytes_of_directory(const char *path)
 {
     struct dir_entries entries = {0};
-    struct stat st;
     uint64_t bytes = 0;
-    if (stat(path, &st) != 0)
-        return 0;
-    if (!S_ISDIR(st.st_mode))
-        return (uint64_t)st.st_size;
-    (void)dir_list(path, &entries, NULL); /* who reads it will say why it cannot be */
+    (void)dir_list(path, &entries, NULL);
     for (size_t i = 0; i < entries.count; i++) {
         char *file = path_join(path, entries.items[i].name);
-        bytes += file && stat(file, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+        bytes += file ? bytes_of_file(file) : 0;
         mem_free(file);
     }
     dir_entries_free(&entries);
+    return bytes;
+}
+
+/* Of a file, of the files in a directory, or of a recording with the self-profiles in it. */
+static uint64_t bytes_of(const char *path)
+{
+    if (!path_is_dir(path))
+        return bytes_of_file(path);
+    char *profiles = path_join(path, RECORDING_PROFILES_DIR);
+    uint64_t bytes = bytes_of_directory(path);
+    bytes += profiles && path_is_dir(profiles) ? bytes_of_directory(profiles) : 0;
+    mem_free(profiles);
     return bytes;
 }
 
@@ -300,13 +314,15 @@ static uint64_t bytes_of(const char *path)
 static void say_what_keys_need(const struct report_settings *set)
 {
     enum { WORTH_SAYING = 256 << 20 };
+    bool is_asked = set->view.by_argument || set->view.by_path;
     uint64_t bytes = 0;
-    for (size_t i = 0; set->view.by_argument && i < set->input_count; i++)
+    for (size_t i = 0; is_asked && i < set->input_count; i++)
         bytes += bytes_of(set->inputs[i]);
     if (bytes >= WORTH_SAYING)
         launcher_say(
-            "--by argument keeps every different key while it reads: that may take as much "
-            "memory as the input is long, %s",
+            "--by %s keeps every different %s while it reads: that may take as much memory "
+            "as the input is long, %s",
+            set->view.by_argument ? "argument" : "path", set->view.by_argument ? "key" : "path",
             unit_bytes((double)bytes).text);
 }
 
