@@ -16,6 +16,8 @@ enum {
     LOCALS_LOOKED = 64,
 };
 
+struct function function_none;
+
 /* ---- is everything where it should be? ---- */
 
 static const char probe_source[] = "=a chunk of lamella's, with a name beyond forty bytes";
@@ -185,8 +187,10 @@ static int no_function(lua_State *L)
 int functions_init(struct functions *functions, lua_State *L)
 {
     /* So that there are slots to look at from the beginning. */
-    if (!pointer_map_add(&functions->by_key, functions))
+    struct pointer_slot *slot = pointer_map_add(&functions->by_key, functions);
+    if (!slot)
         return LAM_E_NOMEM;
+    slot->value = &function_none;
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     functions->main = lua_tothread(L, -1);
     lua_pop(L, 1);
@@ -211,9 +215,10 @@ static void free_all(struct functions *functions)
     pointer_map_each(&functions->by_key, slot)
     {
         struct function *function = slot->value;
-        if (function)
+        if (function != &function_none) {
             free(function->text);
-        free(function);
+            free(function);
+        }
         *slot = (struct pointer_slot){NULL, NULL, 0, 0};
     }
     functions->by_key.count = 0;
@@ -251,6 +256,12 @@ static uint16_t flags_of(const struct functions *functions, lua_CFunction functi
     if (function == functions->resume)
         return FUNCTION_RESUMES;
     return function == functions->wrapped ? FUNCTION_RESUMES | FUNCTION_WRAPS : 0;
+}
+
+struct function *function_search(const struct functions *functions, const void *key)
+{
+    const struct pointer_slot *slot = pointer_map_find(&functions->by_key, key);
+    return slot ? slot->value : &function_none;
 }
 
 /* What it is known again by. */

@@ -77,21 +77,25 @@ static inline bool function_is_of(const struct function *function, const void *k
            function_has_source(function, source);
 }
 
-/* The one that was last at `key`, if the first look finds it; else NULL. */
-static inline struct function *function_at(const struct functions *functions, const void *key)
+extern struct function function_none __attribute__((visibility("hidden"))); /* never learnt */
+/* The one that was last at `key`; function_none if there is none. */
+struct function *function_search(const struct functions *functions, const void *key);
+
+/* The one that was last at `key`, if the first look finds it; else function_none. */
+static inline struct function *function_peek(const struct functions *functions, const void *key)
 {
     const struct pointer_map *map = &functions->by_key;
     const struct pointer_slot *slot = &map->slots[pointer_map_home(map, key)];
-    return __builtin_expect(slot->key == key, 1) ? slot->value : NULL;
+    return __builtin_expect(slot->key == key, 1) ? slot->value : &function_none;
 }
 
 static inline struct function *function_of(struct functions *functions, lua_State *L, lua_Debug *ar)
 {
     bool is_lua;
     const void *key = call_function(ar->i_ci, &is_lua);
-    struct function *function = function_at(functions, key);
-    return function && function_is_of(function, key, is_lua) ? function
-                                                             : function_learn(functions, L, ar);
+    struct function *function = function_search(functions, key);
+    bool is_it = function->is_learnt && function_is_of(function, key, is_lua);
+    return is_it ? function : function_learn(functions, L, ar);
 }
 
 #endif

@@ -28,6 +28,8 @@ static __attribute__((noinline)) void special(struct routine *routine, lua_State
         go_back(routine);
 }
 
+static void call_event(lua_State *L, lua_Debug *ar);
+
 static __attribute__((noinline)) void on_call(struct routine *routine, lua_State *L, lua_Debug *ar)
 {
     struct shadow_stack *stack = &routine->stack;
@@ -42,7 +44,7 @@ static __attribute__((noinline)) void on_call(struct routine *routine, lua_State
     if (!function->callee.skip)
         routine_settle(routine, outer);
     shadow_push_told(stack, place, around == stack->top->place, &function->callee);
-    if (function->callee.skip && !routine->universe->is_sparse) {
+    if (function->callee.skip && lua_gethook(L) == call_event) {
         routine->universe->is_sparse = true;
         routine_hook(routine->universe, routine, L);
     }
@@ -105,8 +107,8 @@ static __attribute__((noinline)) void call_event(lua_State *L, lua_Debug *ar)
                                 1)) {
         bool is_lua;
         const void *key = call_function(ar->i_ci, &is_lua);
-        struct function *function = function_at(&running.routine->universe->functions, key);
-        if (__builtin_expect(function && !function->flags && !function->callee.skip &&
+        struct function *function = function_peek(&running.routine->universe->functions, key);
+        if (__builtin_expect(function->is_learnt && !function->flags && !function->callee.skip &&
                                  place > top->place && function_is_of(function, key, is_lua),
                              1)) {
             top[1].place = place;
@@ -119,30 +121,60 @@ static __attribute__((noinline)) void call_event(lua_State *L, lua_Debug *ar)
     on_any(running.routine, L, ar);
 }
 
-/* The same once calls are left out (one in N): most events are of such and end here, after a look at the place of the call and at how
- * many of its function come before the next one that is told. A prototype that lies where another one did is told from that then. */
+/* A call that is not told: all that there is to do. False, and nothing is done, if it is to be told: it is the one in N, or a direct call
+ * of a recorded one, for whose self time it is timed. */
+static inline bool leave_out(struct shadow *top, struct function *function, lua_State *L,
+                             lua_Debug *ar)
+{
+    if (__builtin_expect(!function->callee.skip, 0))
+        return false;
+    if (top->open.told & LAM_TOLD_RECORDED &&
+        call_place(call_previous(ar->i_ci), running.base) == top->place) {
+        if (top->open.handle.start <= 1)
+            return false;
+        top->open.handle.start--;
+    }
+    function->callee.skip--;
+    if (__builtin_expect(function->flags, 0))
+        special(running.routine, L, ar, function->flags);
+    return true;
+}
+
+static __attribute__((noinline)) void sparse_collision(lua_State *L, lua_Debug *ar)
+{
+    bool is_lua;
+    struct function *function =
+        function_search(&running.routine->universe->functions, call_function(ar->i_ci, &is_lua));
+    if (!leave_out(running.routine->stack.top, function, L, ar))
+        call_event(L, ar);
+}
+
+/* The usual hook once calls are left out (one in N): most events are of such and end here, after a look at the place of the call and
+ * at how many of its function come before the next one that is told. A prototype that lies where another one did is told from that
+ * then. Whatever it calls it calls last. */
 static void sparse_event(lua_State *L, lua_Debug *ar)
 {
-    if (__builtin_expect(running.L == L && running.epoch == epoch_now(), 1)) {
-        struct shadow *top = running.routine->stack.top;
-        if (__builtin_expect(call_place(ar->i_ci, running.base) > top->place, 1)) {
-            if (ar->event == LUA_HOOKRET)
-                return;
-            bool is_lua;
-            struct function *function =
-                function_at(&running.routine->universe->functions, call_function(ar->i_ci, &is_lua));
-            if (__builtin_expect(function && function->callee.skip && !function->flags, 1)) {
-                bool is_child = top->open.told & LAM_TOLD_RECORDED &&
-                                call_place(call_previous(ar->i_ci), running.base) == top->place;
-                if (!is_child || top->open.handle.start > 1) {
-                    top->open.handle.start -= is_child;
-                    function->callee.skip--;
-                    return;
-                }
-            }
-        }
+    const struct routine *routine = running.routine;
+    if (__builtin_expect(running.L != L || running.epoch != epoch_now(), 0)) {
+        call_event(L, ar);
+        return;
     }
-    call_event(L, ar);
+    struct shadow *top = routine->stack.top;
+    if (__builtin_expect(call_place(ar->i_ci, running.base) <= top->place, 0)) {
+        call_event(L, ar);
+        return;
+    }
+    if (ar->event == LUA_HOOKRET)
+        return;
+    bool is_lua;
+    struct function *function =
+        function_peek(&routine->universe->functions, call_function(ar->i_ci, &is_lua));
+    if (__builtin_expect(function == &function_none, 0)) {
+        sparse_collision(L, ar);
+        return;
+    }
+    if (!leave_out(top, function, L, ar))
+        call_event(L, ar);
 }
 
 /* The script's own hook, last: it may raise an error. */

@@ -157,9 +157,9 @@ static void resumed(struct routine *to, struct routine *from)
     to->resumed_at = 0;
     const struct function *function =
         lua_getstack(from->L, 0, &up) && from->base
-            ? function_at(&from->universe->functions, call_function(up.i_ci, &is_lua))
-            : NULL;
-    if (!function || !(function->flags & FUNCTION_RESUMES))
+            ? function_search(&from->universe->functions, call_function(up.i_ci, &is_lua))
+            : &function_none;
+    if (!(function->flags & FUNCTION_RESUMES))
         return;
     to->resumed_at = call_place(up.i_ci, from->base);
     to->resumed_by = function->flags;
