@@ -3,6 +3,8 @@
 #include "recorder/recording_test.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 static struct lam_kind kind;
 static pthread_barrier_t together;
@@ -15,6 +17,21 @@ static void begin(uint64_t max_bytes)
     options.max_bytes = max_bytes;
     begin_with_options(&options);
     kind = lam_kind_intern(LAM_DEFAULT, "A");
+}
+
+/* ---- a signal handler that always comes while an event is being stored: when it has read the clock ---- */
+
+static int is_handling;
+static uint32_t clock_reads, handled;
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+    if (is_handling && ++clock_reads % 4 == 0) { /* not each time that the event is tried again */
+        is_handling = 0;
+        lam_integer_event(LAM_DEFAULT, kind.id, 0, handled++);
+        is_handling = 1;
+    }
+    return (int)syscall(SYS_clock_gettime, clock, ts);
 }
 
 /* ---- numbers, counted up by each writer under an id of its own ---- */
@@ -243,12 +260,51 @@ static void ended_by_the_next_thread(void **state)
     end();
 }
 
+/* A page that a handler left while an event was still being stored in it is as old as it is, whenever it is let go: intervals that
+ * began in it do not outlive the pages with their ends. */
+static void handlers_in_the_middle(void **state)
+{
+    (void)state;
+    enum { OPEN = 700, INTERVALS = 30000 }; /* open at a time: ends lie some pages behind */
+    static struct lam_handle handles[OPEN];
+    struct lam_options options;
+    lam_options_init(&options);
+    assert_int_equal(lam_options_parse(&options, "clock=monotonic,mode=flight,max_bytes=256K"),
+                     LAM_OK);
+    begin_with_options(&options);
+    kind = lam_kind_intern(LAM_DEFAULT, "A");
+    handled = 0;
+    is_handling = 1;
+    for (uint32_t i = 0; i < INTERVALS; i++) {
+        if (i >= OPEN)
+            lam_end(LAM_DEFAULT, handles[i % OPEN]);
+        handles[i % OPEN] = lam_begin(LAM_DEFAULT, kind, label("interval"));
+    }
+    is_handling = 0;
+    finish();
+    assert_true(handled > INTERVALS / 2);
+    uint32_t open = 0, intervals = 0, sequence = 0, gaps = 0;
+    for (size_t i = 0; i < in.count; i++) {
+        const struct decoded_event *event = &in.events[i];
+        gaps += i && event->sequence > sequence + 1;
+        sequence = event->sequence;
+        if (event->code < 32 || decoded_kind(&in, event->code)->flags & STREAM_KIND_INTEGER)
+            continue;
+        intervals++;
+        open += !event->end;
+    }
+    assert_true(intervals > 2 * OPEN);
+    assert_int_equal(gaps, 0); /* what is left is the end, and all of it */
+    assert_int_equal(open, OPEN);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(newest_of_every_thread),   cmocka_unit_test(threads_that_come_and_go),
         cmocka_unit_test(names_after_many_threads), cmocka_unit_test(large_events),
-        cmocka_unit_test(ended_by_the_next_thread),
+        cmocka_unit_test(ended_by_the_next_thread), cmocka_unit_test(handlers_in_the_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,14 @@ static void unmap_page(struct lane *lane, const struct old_page *page)
     flight_unmapped(lane, page->flight_entry, page->flight_owner);
 }
 
+/* Those that were left while an event was being stored in them: they are older than the page, and go before it. */
+static void unmap_old(struct lane *lane)
+{
+    for (uint32_t i = 0; i < lane->old_count; i++)
+        unmap_page(lane, &lane->old[i]);
+    lane->old_count = 0;
+}
+
 /* The page is no longer written to. While an event is being stored (by whom a handler of ours interrupted) it stays mapped. */
 static void leave_page(struct lane *lane)
 {
@@ -68,9 +76,8 @@ static void leave_page(struct lane *lane)
             lane->old[lane->old_count++] = left;
         return;
     }
+    unmap_old(lane);
     unmap_page(lane, &left);
-    while (lane->old_count > 0)
-        unmap_page(lane, &lane->old[--lane->old_count]);
 }
 
 static void put_slot(struct lane *lane, uint32_t id, uint32_t code, uint64_t payload)
@@ -198,6 +205,7 @@ static int copy_page(struct lane *lane, const struct stream_page *page)
 static int turn_over(struct lane *lane, uint64_t base)
 {
     struct stream_page *page = (struct stream_page *)lane->page; // NOLINT(performance-no-int-to-ptr)
+    unmap_old(lane);
     int rc = copy_page(lane, page);
     if (rc < 0) {
         lane->loss = (uint32_t)stream_loss_of(rc);
