@@ -296,17 +296,23 @@ static void spent_since(struct calls *calls, struct frame *frame, uint64_t from)
     frame->start = calls_active(calls, frame->began);
 }
 
+/* With one in 1, which is how calls are recorded by a clock of the thread's, no call stands for more: nothing is left out. */
+static int is_sampled(const struct lane *lane, const struct frame *frame)
+{
+    return frame->mode & LAM_CALLS_ONE_IN && lane->rec->one_in > 1;
+}
+
 /* What of a call's time until its end was not its own. */
 static uint64_t spent_inside(struct lane *lane, const struct calls *calls, const struct frame *frame)
 {
-    return calls->spent - frame->spent + (frame->mode & LAM_CALLS_ONE_IN ? clock_cost(lane) : 0);
+    return calls->spent - frame->spent + (is_sampled(lane, frame) ? clock_cost(lane) : 0);
 }
 
 /* Its end, at `now`, is recorded. One reading is in the call's time, one around it. */
 static void spent_after(struct lane *lane, struct calls *calls, const struct frame *frame,
                         uint64_t now)
 {
-    if (!(frame->mode & LAM_CALLS_ONE_IN))
+    if (!is_sampled(lane, frame))
         return;
     calls->spent += 2 * clock_cost(lane);
     uint64_t until = is_dear(frame) ? lane_now(lane) : now;
