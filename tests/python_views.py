@@ -9,6 +9,7 @@ import re
 import subprocess
 
 import python_lib as lib
+from call_sums import check_callers
 
 LOOP = os.path.join(lib.DATA, "loop.py")
 ROUNDS = 20000
@@ -53,6 +54,11 @@ def test_views(python, _):
     assert re.search(rb"leaf \(loop.py:5\) .* 100 ", lib.lamella("report", "out"))
     paths = lib.lamella("report", "--by", "path", "--top", "0", "--percent-above", "0", "out").decode()
     assert re.search(r"^   *outer \(loop.py:20\).*\n  +middle \(loop.py:9\).*\n  +leaf \(loop.py:5\) .* 60$", paths, re.MULTILINE), paths
+    called = json.loads(lib.lamella("report", "--format", "json", "--top", "0", "--by", "path,caller", "--around", "*", "out"))
+    assert check_callers(called) >= 4
+    middle, = (row for row in called["around"] if row["function"].startswith("middle ("))
+    assert {row["function"].split(" ")[0] for row in middle["callers"]} == {"outer"} and middle["count"] == 20, middle
+    assert any(row["name"].startswith("numbers (") for row in called["activity_tracks"]), called["activity_tracks"]
     folded = lib.lamella("export", "--to", "folded", "out").decode()
     assert re.search(r"outer \(.*loop.py:20\)[^\n]*;middle \(.*loop.py:9\)[^\n]*;leaf \(.*loop.py:5\)[^\n]* \d+$", folded, re.MULTILINE), folded
     assert b"middle (" in lib.lamella("export", "--to", "flamegraph", "out")
