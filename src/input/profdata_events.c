@@ -89,6 +89,7 @@ int profdata_thread_add(struct profdata_threads *threads, uint32_t tid, size_t m
     if (added) {
         struct profdata_thread fresh = {.tid = tid,
                                         .is_ordered = true,
+                                        .is_timed = true,
                                         .start = UINT64_MAX,
                                         .interval_start = UINT64_MAX,
                                         .first_time = UINT64_MAX};
@@ -115,6 +116,7 @@ static inline void look_at(struct profdata_thread *thread, struct profdata_event
             return;
         }
         thread->instants++;
+        thread->is_timed &= event->start >= thread->last_end && event->start >= thread->end;
         thread->first_time = thread->first_time == UINT64_MAX ? event->start : thread->first_time;
         thread->start = event->start < thread->start ? event->start : thread->start;
         thread->end = event->start > thread->end ? event->start : thread->end;
@@ -130,6 +132,7 @@ static inline void look_at(struct profdata_thread *thread, struct profdata_event
     } else if (event->end == thread->first_end && thread->first_start == thread->first_end) {
         thread->first_start = event->start; /* so far there were empty ones */
     }
+    thread->is_timed &= event->end >= thread->end;
     bool is_empty_again = event->start == event->end && event->end == thread->last_end;
     if (!is_empty_again)
         thread->last_start = event->start;
@@ -196,6 +199,11 @@ static int look_chunk(void *ctx, size_t item, unsigned worker)
     return rc;
 }
 
+static uint64_t max_time(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Adds what the next chunk found of a thread. */
 static void add_chunk(struct profdata_thread *sum, const struct profdata_thread *next)
 {
@@ -212,6 +220,10 @@ static void add_chunk(struct profdata_thread *sum, const struct profdata_thread 
         sum->last_end = next->last_end;
     }
     sum->is_ordered = sum->is_ordered && next->is_ordered;
+    if ((next->intervals && next->first_end < sum->end) ||
+        (next->instants && next->start < max_time(sum->interval_end, sum->end)))
+        sum->is_timed = false;
+    sum->is_timed = sum->is_timed && next->is_timed;
     sum->start = next->start < sum->start ? next->start : sum->start;
     sum->end = next->end > sum->end ? next->end : sum->end;
     if (next->interval_start < sum->interval_start)
@@ -363,7 +375,12 @@ static int make_skeleton(struct profdata_skeleton *skeleton, const struct look *
     bool is_fit = count > 0 && look->count >= least && count <= PLACES_MAX / look->count;
     for (size_t i = 0; is_fit && i < look->count; i++)
         is_fit = !look->chunks[i].is_deep;
-    array_each(&threads->items, thread) is_fit = is_fit && thread->is_ordered;
+    skeleton->is_timed = true;
+    array_each(&threads->items, thread)
+    {
+        is_fit = is_fit && thread->is_ordered;
+        skeleton->is_timed = skeleton->is_timed && thread->is_timed;
+    }
     if (!is_fit)
         return LAM_OK;
     skeleton->chunk_events = look->chunk_events;

@@ -70,6 +70,7 @@ enum { PROFDATA_THREADS_MAX = 1 << 16, PROFDATA_CHUNK_THREADS_MAX = 1 << 12 };
 struct profdata_thread {
     uint32_t tid;
     bool is_ordered;     /* its intervals lie in the order of their ends, inner ones first */
+    bool is_timed;       /* and its instants among them in the order of time */
     uint64_t start, end; /* of intervals and instants */
     uint64_t interval_start, interval_end;
     uint64_t intervals, instants, integers, backward;
@@ -113,6 +114,7 @@ struct profdata_node {
 struct profdata_skeleton {
     uint64_t chunk_events; /* the last chunk may have fewer; 0 before it is made: as the file is long */
     size_t chunks, threads;
+    bool is_timed; /* as every thread is: else no chunk by itself can be told in the order of starts */
     LAM_ARRAY(struct profdata_node) nodes;
     /* By chunk × threads + thread index: */
     uint64_t *afters; /* first_time behind this chunk; UINT64_MAX */

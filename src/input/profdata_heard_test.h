@@ -226,7 +226,7 @@ static inline bool heard_walk(struct profdata_file *file, struct pool *pool, uin
     struct profdata_rig rig;
     profdata_rig_open(&rig, file, &sink, pool, part_events);
     struct profdata_walk *walk = &rig.walk;
-    bool is_done = part_events == 0 || (walk->skeleton.chunks > 0 && !rig.order.events);
+    bool is_done = part_events == 0 || profdata_fits_parts(walk, &rig.order);
     int rc = LAM_OK;
     if (part_events && is_done)
         rc = profdata_check_overlaps(file, walk->threads, &walk->skeleton, pool, &is_done);

@@ -226,6 +226,12 @@ static int tell_parts(struct parts *parts, size_t count, struct pool *pool)
     return rc;
 }
 
+bool profdata_fits_parts(const struct profdata_walk *walk, const struct profdata_order *order)
+{
+    bool is_by_start = walk->sink->wants.order == PROFILE_ORDER_START;
+    return walk->skeleton.chunks && !order->events && (walk->skeleton.is_timed || !is_by_start);
+}
+
 int profdata_walk_parts(struct profdata_walk *const *walks, size_t count, struct pool *pool)
 {
     struct parts parts = {.sink = walks[0]->sink, .file_count = count};

@@ -163,7 +163,7 @@ static int push_sums(struct profdata_walk *walk)
 
 static int ready_parts(struct profdata_walk *walk)
 {
-    if (!walk->skeleton.chunks || walk->ready.order.events)
+    if (!profdata_fits_parts(walk, &walk->ready.order))
         return LAM_OK;
     return profdata_check_overlaps(walk->file, walk->threads, &walk->skeleton, walk->pool,
                                    &walk->ready.is_in_parts);

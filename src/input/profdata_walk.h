@@ -64,9 +64,10 @@ int profdata_walk_straight(struct profdata_walk *walk, struct profdata_sums *sum
 int profdata_walk_chunks(struct profdata_walk *walk, struct profdata_skeleton *skeleton,
                          struct pool *pool, struct profdata_sums *sums);
 
-/* Several files of one sink to its branches, one after the other: files that need no sorting, have a skeleton and whose intervals nest.
+/* Several files of one sink to its branches, one after the other: files that fit, and whose intervals nest.
  * The sink knows their processes and threads. profdata_strings_load() first, where arguments are wanted. */
 enum { PROFDATA_PART_EVENTS = 1 << 13, PROFDATA_FORWARD_PART_EVENTS = 1 << 12 };
+bool profdata_fits_parts(const struct profdata_walk *walk, const struct profdata_order *order);
 int profdata_walk_parts(struct profdata_walk *const *walks, size_t count, struct pool *pool);
 
 /* PROFILE_ORDER_START. */
