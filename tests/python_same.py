@@ -316,6 +316,8 @@ def test_usage(python, _):
         assert done.returncode == 2 and words in done.stderr and not done.stdout and done.stderr.count(b"\n") == 1, (arguments, done)
     done = lib.run(python, "-m", "lamella", "-o", "out", "fine.py", env=lib.environment(PYTHONPATH=os.path.join(os.environ["LAMELLA_SRC"], "plugins", "python")))
     assert done.returncode == 2 and b"not built for this Python, 3." in done.stderr and done.stderr.count(b"\n") == 1, done
+    done = lib.run(python, "-m", "lamella", "-o", "out", "--", "fine.py")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"ran\n", b""), done
     done = lib.run(python, "-m", "lamella", "--help")
     assert done.returncode == 0 and b"--calls" in done.stdout
 

@@ -91,8 +91,8 @@ static PyObject *start(PyObject *self, PyObject *args)
         return PyErr_Format(PyExc_RuntimeError, "lamella: %s", why_not);
     int rc = open_default(path, text, &is_opened_here, &refused);
     if (rc < 0)
-        return PyErr_Format(PyExc_OSError, "lamella: %s%s%s", refused ? refused : "",
-                            refused ? ": " : "", lam_error_text(rc));
+        return PyErr_Format(rc == LAM_E_INVAL ? PyExc_ValueError : PyExc_OSError, "lamella: %s: %s",
+                            refused ? refused : "no path and no LAMELLA_OUT", lam_error_text(rc));
     plugin.tracks = tracks;
     plugin.c_calls = c_calls;
     Py_INCREF(prefixes);

@@ -32,7 +32,7 @@ def _prefixes():
     return [os.path.join(os.path.abspath(path), "") for path in sys.path if isinstance(path, str)]
 
 
-def start(path=None, **options):
+def start(path=None, *, calls=None, max_bytes=None, options=None, c_calls=False, tracks="all", _is_now=True):
     """Starts recording every thread, what each has open included. Where LAMELLA_OUT is set, as by `lamella record`, the recording
     is part of that one, and else at the path. Returns whether it started: False when the interpreter is recorded already. Raises OSError when there is no place to record to, ValueError for options.
 
@@ -42,17 +42,13 @@ def start(path=None, **options):
     c_calls    functions written in C as well
     tracks     what gets a track of its own: "all" (tasks and generators), "tasks", "none"
     """
-    return _start(path, True, **options)
-
-
-def _start(path, is_now, *, calls=None, max_bytes=None, options=None, c_calls=False, tracks="all"):
     if tracks not in _TRACKS:
         raise ValueError(f"tracks is one of {', '.join(_TRACKS)}, not {tracks!r}")
     text = [f"calls={calls}"] if calls else []
     text += [f"max_bytes={max_bytes}"] if max_bytes else []
     text += [options] if options else []
     path = os.fspath(path) if path else None
-    return _extension().start(path, ",".join(text) or None, _TRACKS[tracks], c_calls, _prefixes(), is_now)
+    return _extension().start(path, ",".join(text) or None, _TRACKS[tracks], c_calls, _prefixes(), _is_now)
 
 
 def stop():

@@ -33,6 +33,8 @@ def _arguments(words):
     while words and words[0].startswith("-") and words[0] not in ("-", "-m", "-c"):
         word, *words = words
         name, has_value, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if word == "--":
+            break
         if word in ("--help", "-h"):
             print(__doc__)
             raise SystemExit(0)
@@ -60,7 +62,7 @@ def _open(options):
         os.environ.update({name: value for name, value in mine.items() if value})
         if not os.environ.get("LAMELLA_OUT"):
             _usage("no recording: -o DIR")
-        lamella._start(None, False, **options)
+        lamella.start(_is_now=False, **options)
     except (OSError, ValueError, RuntimeError) as error:
         _usage(str(error).removeprefix("lamella: "))
     finally:

@@ -196,11 +196,12 @@ def by_hand():
             print("no error")
         except (OSError, ValueError) as error:
             print(type(error).__name__)
-    try:
-        lamella.start("/proc/never")
-        print("no error")
-    except OSError as error:
-        print("OSError")
+    for path in ("/proc/never", None):
+        try:
+            lamella.start(path)
+            print("no error")
+        except OSError as error:
+            print(error)
 
 
 def greenlets():
