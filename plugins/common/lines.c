@@ -19,12 +19,20 @@ static struct line *all;
  * -> the line that they left. */
 static struct pointer_map running;
 
-static void tell(struct line *line)
+static __attribute__((noinline)) void make_track(struct line *line)
 {
+    line->track = lam_track_create(LAM_DEFAULT, (struct lam_label){line->label});
+}
+
+static inline void tell(struct line *line)
+{
+    struct lam_track track = {0};
     if (line && !line->track.id && line->label)
-        line->track = lam_track_create(LAM_DEFAULT, (struct lam_label){line->label});
+        make_track(line);
+    if (line)
+        track = line->track;
     told = line;
-    lam_track_switch(LAM_DEFAULT, line ? line->track : (struct lam_track){0});
+    lam_track_switch(LAM_DEFAULT, track);
 }
 
 /* Has it something open that the recorder measures? */
@@ -254,14 +262,32 @@ void line_enter(const void *frame, struct lam_callee *callee, enum line_entry en
 }
 
 /* Returns 0 for one that is none. */
-static int leave_guest(const void *frame)
+static inline int leave_guest(const void *frame)
 {
     struct line *line = line_here;
-    struct shadow *call = line->guests ? shadow_find(&line->calls, frame) : NULL;
+    if (!line->guests)
+        return 0;
+    if (line->calls.top->call == frame && depth_of(line) > line->guests) { /* one that a guest runs */
+        line->calls.top--;
+        return 1;
+    }
+    struct shadow *call = shadow_find(&line->calls, frame);
     if (!call || call < line->calls.frames + line->guests)
         return 0;
     pop_to(line, call - 1);
     return 1;
+}
+
+/* Of a suspended line: what is on it was not told, and will be guests where it goes on. */
+static void dissolve(struct line *line)
+{
+    for (struct shadow *call = line->calls.top; call > line->calls.frames; call--) {
+        struct pointer_slot *slot = call->call ? pointer_map_find(&running, call->call) : NULL;
+        if (slot && slot->value == line)
+            pointer_map_remove(&running, slot);
+    }
+    close_calls(line);
+    line_retire(line);
 }
 
 void line_yield(const void *frame, const struct lam_callee *callee)
@@ -269,10 +295,14 @@ void line_yield(const void *frame, const struct lam_callee *callee)
     if (leave_guest(frame))
         return;
     struct pointer_slot *slot = pointer_map_find(&running, frame);
-    if (!slot)
+    struct line *line = line_here;
+    if (!slot) {
         line_return(callee);
-    else if (is_current(slot) && line_here->entered_at == frame)
-        line_leave(line_here);
+    } else if (is_current(slot) && line->entered_at == frame) {
+        line_leave(line);
+        if (!is_measured(line))
+            dissolve(line);
+    }
 }
 
 void line_exit(const void *frame, const struct lam_callee *callee)

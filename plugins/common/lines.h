@@ -4,7 +4,7 @@
  * innermost is suspended.
  *
  * With one call in N most frames that can be suspended have nothing on them that is recorded. Such a frame is a guest on the line
- * that runs it, and gets a line only when something is to be recorded on it. The recorder is told which line runs when the one
+ * that runs it; it has a line while something that is recorded is open on it. The recorder is told which line runs when the one
  * that ran has something open that it measures, or the next one has, or something is to be recorded.
  *
  * Frames that can be suspended are told apart by an address of the interpreter's. One that goes without an event is noticed when

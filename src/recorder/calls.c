@@ -947,7 +947,7 @@ void calls_write_loose(struct lane *lane)
         folds_write(lane, own, own->frames);
 }
 
-void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now)
+void calls_switch_track(struct lane *lane, struct calls *next, uint64_t now)
 {
     struct calls *left = lane->calls;
     if (left && left->track) {
@@ -957,14 +957,13 @@ void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now)
         left->left_at = now;
         tree_pause(left, now);
     }
-    lane->calls = track ? NULL : lane->own_calls;
-    struct calls *calls = track ? calls_of(lane) : NULL;
-    if (calls && calls->left_at) {
+    lane->calls = next;
+    if (next && next->left_at) {
         /* What threads count goes on from where another one's was, larger or smaller: by wrapping. A time that lags does not. */
-        if (now > calls->left_at || lane->rec->measure)
-            calls->away += now - calls->left_at;
-        calls->left_at = 0;
-        tree_resume(calls);
+        if (now > next->left_at || lane->rec->measure)
+            next->away += now - next->left_at;
+        next->left_at = 0;
+        tree_resume(next);
     }
 }
 

@@ -389,8 +389,8 @@ static inline int calls_are_folded(const struct lam_recorder *rec)
     return (rec->calls & (LAM_CALLS_TREE | LAM_CALLS_THRESHOLD | LAM_CALLS_ONE_IN)) ||
            ((rec->calls & LAM_CALLS_AUTO) && __atomic_load_n(&rec->live->tree_over, __ATOMIC_RELAXED));
 }
-/* now: when the switch was recorded. */
-void calls_switch_track(struct lane *lane, uint32_t track, uint64_t now);
+/* From the stack that the lane has to another (NULL: made when it is needed). now: when the switch was recorded. */
+void calls_switch_track(struct lane *lane, struct calls *next, uint64_t now);
 void calls_end_track(struct lane *lane, uint32_t track);
 /* What the thread's tracks folded into no call. */
 void calls_write_loose(struct lane *lane);

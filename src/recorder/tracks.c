@@ -44,20 +44,11 @@ static inline int is_idle(const struct calls *calls)
     return !calls || !(calls->depth || calls->frames->folds || calls->root_node);
 }
 
-/* From a track on which nothing is open to another such: nobody's time is to be measured, and the clock need not be read.
- * Returns 0 where it is. */
-static inline int switch_idle(struct lane *lane, uint32_t track)
+/* The stack of a track, if it has one yet; of 0, the thread's own. */
+static inline struct calls *stack_of(struct lane *lane, uint32_t track)
 {
     struct calls **place = track ? calls_place(lane->rec, track) : &lane->own_calls;
-    struct calls *left = lane->calls || lane->track ? lane->calls : lane->own_calls;
-    struct calls *next = place ? *place : NULL;
-    if (!is_idle(left) || !is_idle(next) || !lane->page || ++lane->idle_switches % IDLE_SWITCHES == 0)
-        return 0;
-    lane_set_track(lane, track, LANE_TIME_OF_EVENT);
-    lane->calls = next;
-    if (next)
-        next->left_at = 0;
-    return 1;
+    return place ? *place : NULL;
 }
 
 int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
@@ -71,13 +62,22 @@ int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
         return LAM_OK;
     if (!is_made(lane, track))
         return LAM_E_INVAL;
+    struct calls *next = stack_of(lane, track.id);
     if (calls_are_folded(lane->rec)) {
-        if (switch_idle(lane, track.id))
+        /* Nothing is open before or after it: nobody's time is to be measured, and the clock need not be read. */
+        const struct calls *left = lane->calls || lane->track ? lane->calls : lane->own_calls;
+        if (is_idle(left) && is_idle(next) && lane->page &&
+            ++lane->idle_switches % IDLE_SWITCHES != 0) {
+            lane_set_track(lane, track.id, LANE_TIME_OF_EVENT);
+            lane->calls = next;
+            if (next)
+                next->left_at = 0;
             return LAM_OK;
+        }
         uint64_t now = lane_now(lane);
         if (is_left_out(lane, now)) {
             lane_set_track(lane, track.id, now);
-            calls_switch_track(lane, track.id, now);
+            calls_switch_track(lane, next, now);
             return LAM_OK;
         }
     }
@@ -90,7 +90,7 @@ int lam_track_switch(struct lam_recorder *rec, struct lam_track track)
     lane->track = track.id;
     lane->switch_told = place.time;
     if (lane->calls || lane->rec->tracks)
-        calls_switch_track(lane, track.id, place.slot ? place.time : lane_now(lane));
+        calls_switch_track(lane, next, place.slot ? place.time : lane_now(lane));
     return place.slot ? LAM_OK : LAM_E_FULL;
 }
 
