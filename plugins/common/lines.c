@@ -199,11 +199,11 @@ static int begin_line(const void *frame, uint32_t label)
 /* Guests get lines, each run by the one below. */
 static void settle(struct line *line)
 {
-    struct shadow *call = line->calls.frames + line->guests, *top = line->calls.top;
-    line->calls.top = call - 1;
+    uint32_t first = line->guests, last = depth_of(line);
+    line->calls.top = line->calls.frames + first - 1;
     line->guests = 0;
-    for (; call <= top; call++) { /* where they go is never beyond where they are */
-        struct shadow guest = *call;
+    for (uint32_t at = first; at <= last; at++) { /* where they go is never beyond where they are */
+        struct shadow guest = line->calls.frames[at];
         if (guest.call && begin_line(guest.call, guest.open.label) < 0)
             guest.call = NULL;
         push_untold(line_here, guest.call, guest.open.label);
