@@ -155,10 +155,10 @@ static void resumed(struct routine *to, struct routine *from)
     bool is_lua;
     to->resumer = from;
     to->resumed_at = 0;
+    if (!from->base || !lua_getstack(from->L, 0, &up))
+        return;
     const struct function *function =
-        lua_getstack(from->L, 0, &up) && from->base
-            ? function_search(&from->universe->functions, call_function(up.i_ci, &is_lua))
-            : &function_none;
+        function_search(&from->universe->functions, call_function(up.i_ci, &is_lua));
     if (!(function->flags & FUNCTION_RESUMES))
         return;
     to->resumed_at = call_place(up.i_ci, from->base);
