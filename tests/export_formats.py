@@ -5,6 +5,7 @@ import collections
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -474,6 +475,9 @@ def test_recording_in_every_format():
     chrome = export("--to", "chrome", "r.lamella")
     check(any(name == "burn" for _, _, name, *_ in read_chrome(chrome.stdout)["intervals"]), "chrome's processes")
     check(b"without a place" in chrome.stderr, "what Chrome's format has no place for is said")
+    small("beside.mm_profdata")
+    both = export("--to", "mm_profdata", "-o", "both.mm", "r.lamella", "beside.mm_profdata").stderr.decode()
+    check(re.search(r"\d samples? left out", both), f"what a self-profile has no place for is said: {both}")
     root = ElementTree.fromstring(export("--to", "flamegraph", "--inverted", "r.lamella").stdout)
     depths = [int(g.get("data-d")) for g in root.iter(SVG + "g") if g.find(SVG + "title").text.split("\n")[0] == "inner"]
     check(1 in depths, f"inverted: the innermost function stands first, not at {depths}")

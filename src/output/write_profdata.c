@@ -67,7 +67,7 @@ struct writer {
     uint32_t pid, process;
     bool has_process;
     enum profile_measure measure;
-    uint64_t events, begun, clamped, folds, tracks_away, processes;
+    uint64_t events, begun, clamped, folds, samples, tracks_away, processes;
 };
 
 /* ---- strings ---- */
@@ -352,6 +352,12 @@ static int on_fold(void *ctx, const struct profile_fold *told)
     return LAM_OK;
 }
 
+static int on_sample(void *ctx, const struct profile_sample *told)
+{
+    ((struct writer *)ctx)->samples += !(told->flags & PROFILE_SAMPLE_CLOSING);
+    return LAM_OK;
+}
+
 /* ---- around the events ---- */
 
 static int on_session(void *ctx, const struct profile_session *session)
@@ -465,6 +471,9 @@ static void tell_losses(const struct writer *writer)
         export_note(options, "%llu time%s or value%s beyond 48 bits cut to them",
                     (unsigned long long)writer->clamped, unit_plural(writer->clamped),
                     unit_plural(writer->clamped));
+    if (writer->samples)
+        export_note(options, "%s sample%s left out: the format holds events only",
+                    unit_count(writer->samples).text, unit_plural(writer->samples));
     if (writer->folds)
         export_note(options, "%llu call%s left out: counted, and not stored one by one",
                     (unsigned long long)writer->folds, unit_plural(writer->folds));
@@ -517,6 +526,7 @@ struct profile_sink write_profdata_sink(void *state)
         .interval = on_interval,
         .instant = on_instant,
         .fold = on_fold,
+        .sample = on_sample,
         .knows_args = knows_args,
         .process_end = on_process_end,
     };
