@@ -478,6 +478,9 @@ def test_recording_in_every_format():
     small("beside.mm_profdata")
     both = export("--to", "mm_profdata", "-o", "both.mm", "r.lamella", "beside.mm_profdata").stderr.decode()
     check(re.search(r"\d samples? left out", both), f"what a self-profile has no place for is said: {both}")
+    for form in ("folded", "flamegraph", "pprof"):
+        both = export("--to", form, "-o", "both." + form, "r.lamella", "beside.mm_profdata").stderr.decode()
+        check(re.search(r"\d samples? left out: this export is of intervals \(--of samples takes", both), f"{form}: {both}")
     root = ElementTree.fromstring(export("--to", "flamegraph", "--inverted", "r.lamella").stdout)
     depths = [int(g.get("data-d")) for g in root.iter(SVG + "g") if g.find(SVG + "title").text.split("\n")[0] == "inner"]
     check(1 in depths, f"inverted: the innermost function stands first, not at {depths}")

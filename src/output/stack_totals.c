@@ -203,9 +203,10 @@ const struct stack_total_list *stack_totals_rows(struct stack_totals *totals)
     struct stack_total_list *others = of_samples ? &totals->intervals : &totals->samples;
     if (others->count && totals->options.values != EXPORT_VALUES_MIXED) {
         uint64_t count = count_of(others);
-        export_note(&totals->options, "this is about %ss; %s %s%s left out (--of)",
-                    of_samples ? "sample" : "interval", unit_count(count).text,
-                    of_samples ? "interval" : "sample", unit_plural(count));
+        export_note(&totals->options, "%s %s%s left out: this export is of %ss (--of %ss takes %s)",
+                    unit_count(count).text, of_samples ? "interval" : "sample", unit_plural(count),
+                    of_samples ? "sample" : "interval", of_samples ? "interval" : "sample",
+                    unit_either(count, "it", "them"));
     }
     array_sort(rows, by_group_and_node);
     return rows;
