@@ -113,9 +113,20 @@ static int kind_of_dir(const char *path, enum input_kind *kind, struct lam_error
     return rc < 0 ? rc : LAM_OK;
 }
 
+static const char *compressor_of(const struct head *head)
+{
+    if (head->size >= 2 && memcmp(head->bytes, "\x1f\x8b", 2) == 0)
+        return "gzip";
+    return head->size >= 4 && memcmp(head->bytes, "\x28\xb5\x2f\xfd", 4) == 0 ? "zstd" : NULL;
+}
+
 /* How the file begins, as far as it can be shown on a line. */
 static int tell_unknown(const char *path, const struct head *head, struct lam_error *err)
 {
+    const char *compressor = compressor_of(head);
+    if (compressor)
+        return lam_error_set(err, LAM_E_UNSUPPORTED, "%s: compressed by %s: unpack it first", path,
+                             compressor);
     struct strbuf begin = {0};
     strbuf_add_printable(&begin, head->bytes, head->size < 16 ? head->size : 16);
     int rc = lam_error_set(err, LAM_E_UNSUPPORTED,

@@ -33,15 +33,19 @@ static void content_says_what_it_is(void **state)
         size_t size;
         int rc;
         enum input_kind kind;
+        const char *says;
     } rows[] = {
-        {"MMPD\x09\0\0\0", 8, LAM_OK, INPUT_PROFDATA},
-        {"MMPD", 4, LAM_OK, INPUT_PROFDATA}, /* cut; reading it says so */
-        {"{\n  \"format\": \"lamella-report\", \"version\": 1}", 44, LAM_OK, INPUT_REPORT_JSON},
-        {"{\"format\":\"lamella-report\"}", 27, LAM_OK, INPUT_REPORT_JSON},
-        {"{\"format\":\"other\"}", 18, LAM_E_UNSUPPORTED, INPUT_KINDS},
-        {"MMP", 3, LAM_E_UNSUPPORTED, INPUT_KINDS},
-        {"", 0, LAM_E_TRUNCATED, INPUT_KINDS},
-        {"\x1b[31m", 5, LAM_E_UNSUPPORTED, INPUT_KINDS},
+        {"MMPD\x09\0\0\0", 8, LAM_OK, INPUT_PROFDATA, NULL},
+        {"MMPD", 4, LAM_OK, INPUT_PROFDATA, NULL}, /* cut; reading it says so */
+        {"{\n  \"format\": \"lamella-report\", \"version\": 1}", 44, LAM_OK, INPUT_REPORT_JSON, NULL},
+        {"{\"format\":\"lamella-report\"}", 27, LAM_OK, INPUT_REPORT_JSON, NULL},
+        {"{\"format\":\"other\"}", 18, LAM_E_UNSUPPORTED, INPUT_KINDS, NULL},
+        {"MMP", 3, LAM_E_UNSUPPORTED, INPUT_KINDS, NULL},
+        {"", 0, LAM_E_TRUNCATED, INPUT_KINDS, NULL},
+        {"\x1b[31m", 5, LAM_E_UNSUPPORTED, INPUT_KINDS, "begins with"},
+        {"\x1f\x8b\x08\0", 4, LAM_E_UNSUPPORTED, INPUT_KINDS, "compressed by gzip"},
+        {"\x28\xb5\x2f\xfd\x24", 5, LAM_E_UNSUPPORTED, INPUT_KINDS, "compressed by zstd"},
+        {"\x28\xb5\x2f", 3, LAM_E_UNSUPPORTED, INPUT_KINDS, "begins with"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct lam_error err = LAM_ERROR_INIT;
@@ -52,6 +56,8 @@ static void content_says_what_it_is(void **state)
         if (rows[i].rc < 0) {
             assert_non_null(strstr(err.msg, path));
             assert_null(strchr(err.msg, '\x1b'));
+            if (rows[i].says)
+                assert_non_null(strstr(err.msg, rows[i].says));
         }
         unlink(path);
     }
