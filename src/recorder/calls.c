@@ -360,12 +360,20 @@ static uint32_t pick(struct lane *lane, uint32_t label)
     return at == pick->chosen ? n : 0;
 }
 
+/* Is the topmost call recorded? */
+static int is_in_picked(const struct calls *calls)
+{
+    return calls->depth < calls->capacity && calls->frames[calls->depth].is_picked;
+}
+
 /* The self time of a recorded call is its own time without that of its direct calls. So these are timed: each at first, which is
- * all that most calls have; of a loop that makes millions one of a block, at a place that is drawn, for the whole block.
- * Returns how many calls the next one in the topmost is timed for. */
+ * all that most calls have; of a loop that makes millions one of a block, at a place that is drawn, for the whole block. One that is
+ * recorded itself is timed anyway and counts for itself alone, wherever it stands: so a few long ones behind many short ones, which are
+ * among the first of their function, are not missed. Of a block the drawn one counts then for those that are not recorded.
+ * Returns how many calls the next one in the topmost is timed for, if it is not recorded. */
 static uint32_t share_of_child(struct lane *lane, const struct calls *calls)
 {
-    if (calls->depth >= calls->capacity || !calls->frames[calls->depth].is_picked)
+    if (!is_in_picked(calls))
         return 0;
     struct frame *around = &calls->frames[calls->depth];
     uint32_t at = around->children++;
@@ -747,8 +755,12 @@ static void enter_by_label(struct lane *lane, struct calls *calls, uint32_t labe
 {
     uint32_t mode = mode_of(lane, calls);
     struct recorded what = {0, 0};
-    if (mode == LAM_CALLS_ONE_IN)
-        what = (struct recorded){pick(lane, label), share_of_child(lane, calls)};
+    if (mode == LAM_CALLS_ONE_IN) {
+        what.weight = pick(lane, label);
+        what.share = share_of_child(lane, calls);
+        if (what.weight && is_in_picked(calls))
+            what.share = 1;
+    }
     enter(lane, calls, label, mode, what);
 }
 
@@ -802,7 +814,7 @@ static uint32_t share_of_callee(struct lane *lane, const struct calls *calls,
                                 struct lam_open_call *around)
 {
     around->handle.start = 1;
-    if (calls->depth >= calls->capacity || !calls->frames[calls->depth].is_picked)
+    if (!is_in_picked(calls))
         return 0;
     uint32_t before = calls->frames[calls->depth].children++;
     if (before + 1 < CHILDREN_TIMED)
@@ -830,6 +842,8 @@ static __attribute__((noinline)) void enter_callee(struct lane *lane, struct lam
     struct recorded what = {.weight = pick_callee(lane, callee)};
     if (around->told & LAM_TOLD_RECORDED && !around->handle.start)
         what.share = share_of_callee(lane, calls, around);
+    if (around->told & LAM_TOLD_RECORDED && what.weight && is_in_picked(calls))
+        what.share = 1;
     if (!what.weight && !what.share)
         return;
     enter(lane, calls, callee->label, LAM_CALLS_ONE_IN, what);
