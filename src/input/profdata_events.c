@@ -7,7 +7,7 @@
 enum {
     CHUNK_EVENTS_MAX = 1 << 18, /* that one thread looks at in one go: 8 MiB */
     CHUNK_EVENTS_MIN = 1 << 13,
-    CHUNKS_A_THREAD = 8,
+    CHUNKS = 64,             /* of a file, within these bounds */
     EDGES_MAX = 1 << 14,     /* of a chunk: beyond, intervals lie in one another by thousands */
     EDGES_MIN = 1 << 6,      /* that each chunk may have, */
     EDGES_ALL_MAX = 1 << 19, /* although there are many */
@@ -278,12 +278,13 @@ static int join(struct profdata_threads *threads, const struct look *look)
 
 /* ---- the skeleton ---- */
 
-/* A few chunks for each thread, so that none waits long for the last one. */
-static uint64_t events_of_chunk(uint64_t events, unsigned threads)
+/* Enough of them that no thread waits long for the last one. They do not depend on how many threads there are: of a chunk only so many of
+ * the file's threads are told apart. */
+static uint64_t events_of_chunk(uint64_t events)
 {
-    uint64_t size = events / (CHUNKS_A_THREAD * (uint64_t)threads);
+    uint64_t size = events / CHUNKS;
     size = size < CHUNK_EVENTS_MIN ? CHUNK_EVENTS_MIN : size;
-    return threads < 2 || size > CHUNK_EVENTS_MAX ? CHUNK_EVENTS_MAX : size;
+    return size > CHUNK_EVENTS_MAX ? CHUNK_EVENTS_MAX : size;
 }
 
 static size_t edges_of_chunk(size_t chunks)
@@ -415,9 +416,8 @@ int profdata_look(const struct profdata_file *file, struct pool *pool,
 {
     struct look look = {.file = file, .events = profdata_event_count(file)};
     bool wants_edges = skeleton && (pool_threads(pool) > 1 || skeleton->chunk_events);
-    look.chunk_events = skeleton && skeleton->chunk_events
-                            ? skeleton->chunk_events
-                            : events_of_chunk(look.events, pool_threads(pool));
+    look.chunk_events =
+        skeleton && skeleton->chunk_events ? skeleton->chunk_events : events_of_chunk(look.events);
     look.count = (size_t)((look.events + look.chunk_events - 1) / look.chunk_events);
     *threads = (struct profdata_threads){.last_index = 0};
     if (look.count == 0)

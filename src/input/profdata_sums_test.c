@@ -119,11 +119,45 @@ static void overlaps_are_left_to_one(void **state)
     pool_close(&pool);
 }
 
+/* Noise: more threads than are told apart. Which ones are does not depend on who looks. */
+static void many_threads_are_cut_the_same_way(void **state)
+{
+    (void)state;
+    enum { EVENTS = 100000 };
+    struct made made;
+    struct profdata_file file;
+    made_begin(&made, 9);
+    uint64_t kind = made_text(&made, "Query"), name = made_text(&made, "a");
+    for (uint32_t i = 0; i < EVENTS; i++)
+        made_event(&made, kind, name, i, i, i + 1);
+    const struct strbuf *bytes = made_file(&made, 77777);
+    assert_int_equal(profdata_open_memory(&file, bytes->data, bytes->length, "made", NULL), LAM_OK);
+    uint64_t count = 0, left_out = 0;
+    for (unsigned workers = 1; workers <= 7; workers += 3) {
+        struct pool *pool;
+        struct profdata_threads threads;
+        struct profdata_skeleton skeleton = {.chunk_events = 0};
+        assert_int_equal(pool_open(&pool, workers, NULL), LAM_OK);
+        assert_int_equal(profdata_look(&file, pool, &threads, &skeleton), LAM_OK);
+        count = workers == 1 ? threads.items.count : count;
+        left_out = workers == 1 ? threads.left_out : left_out;
+        assert_int_equal(threads.items.count, count);
+        assert_int_equal(threads.left_out, left_out);
+        profdata_threads_free(&threads);
+        profdata_skeleton_free(&skeleton);
+        pool_close(&pool);
+    }
+    assert_in_range(left_out, 1, EVENTS - 1);
+    profdata_close(&file);
+    made_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_walk_and_many_agree),
         cmocka_unit_test(overlaps_are_left_to_one),
+        cmocka_unit_test(many_threads_are_cut_the_same_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
