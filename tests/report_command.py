@@ -98,6 +98,16 @@ def test_choice():
     check(data["units"] and all(unit["kind"] == "assemble" for unit in data["units"]), "units chosen")
 
 
+def test_tables_of_events_are_missed():
+    for table in ("path", "label", "kind", "argument", "thread"):
+        for form in ("text", "markdown"):
+            done = report("--by", table, "--format", form, recorded())
+            equal(done.returncode, 0, f"exit code: {done.stderr}")
+            equal(done.stderr.count(b"\n"), 1, f"lines of {done.stderr}")
+            check(f"no table by {table}".encode() in done.stderr, f"{form}: {done.stderr}")
+    good("--by", "function", recorded())
+
+
 def test_spans_and_memory():
     data = json.loads(good("--format", "json", "--by", "unit,span,memory", recorded()))
     spans, totals = {}, {}

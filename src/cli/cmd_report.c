@@ -16,6 +16,7 @@
 #include "input/input_kind.h"
 #include "input/recording.h"
 #include "output/write_calls.h"
+#include "output/write_labels.h"
 #include "output/write_report.h"
 
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
@@ -182,6 +183,22 @@ static int read_inputs(struct report_settings *set, const struct input_paths *in
     return rc;
 }
 
+/* Tables of events that were asked for by name are missed in an output without them. */
+static void say_no_events(const struct report_settings *set, const char *input)
+{
+    const struct report_view *view = &set->view;
+    const char *what = view->by_path                          ? "path"
+                       : view->by_argument                    ? "argument"
+                       : view->by_kind                        ? "kind"
+                       : view->by_thread                      ? "thread"
+                       : view->by_label && !view->by_function ? "label"
+                                                              : NULL;
+    if (set->has_by && what && set->format != FORMAT_JSON && !labels_are_shown(view))
+        launcher_say("%s: no table by %s: it has no events (phase, unit and function are tables of "
+                     "samples)",
+                     input, what);
+}
+
 static int read_and_write(struct report_settings *set, const struct input_paths *inputs, bool is_one,
                           bool may_change, struct classifier *cls, struct lam_error *err)
 {
@@ -205,8 +222,10 @@ static int read_and_write(struct report_settings *set, const struct input_paths 
         rc = replay_answers_make(&answers, reading.report, set->changes.items, changes, err);
         set->view.replay = &answers;
     }
-    if (rc == LAM_OK)
+    if (rc == LAM_OK) {
+        say_no_events(set, inputs->items[0]);
         rc = write_report(reading.report, set, err);
+    }
     set->view = asked;
     replay_answers_free(&answers);
     calls_free(&calls.events);
