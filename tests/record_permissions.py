@@ -75,6 +75,20 @@ def denied(errnum):
     return [sys.executable, "-S", "-c", DENY, str(errnum)]
 
 
+def test_a_recording_of_which_nothing_may_be_read():
+    before = ordinary_user()
+    recorded([])
+    for name in os.listdir("r.lamella"):
+        if name.endswith(".lam"):
+            os.chmod(os.path.join("r.lamella", name), 0o600 if before else 0)
+    os.chmod("r.lamella", 0o755)
+    for command in (["export", "--to", "folded"], ["report"]):
+        done = subprocess.run([*before, LAMELLA, *command, "r.lamella"], capture_output=True)
+        equal(done.returncode, 1, f"exit code of {command}: {done.stderr}")
+        equal(done.stdout, b"", "stdout")
+        check(b"none of its " in done.stderr and b"Permission denied" in done.stderr, f"{command}: {done.stderr}")
+
+
 def test_denied_by_seccomp():
     for errnum, words in ((1, "seccomp"), (38, "no perf events, or a seccomp filter")):
         info, text = recorded(denied(errnum))

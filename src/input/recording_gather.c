@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
+#include "base/units.h"
 #include "input/recording.h"
 #include "reader/stream_walk.h"
 
@@ -361,10 +362,12 @@ static int gather_file(struct recording *rec, struct map *known, const struct st
     return gather_image(rec, file, given);
 }
 
+/* To somebody who may read none of its streams a recording would look like one of nothing: that is refused. */
 static int gather_each(struct recording *rec, struct paths *paths, struct map *known,
                        struct lam_error *err)
 {
     bool is_one = paths->count == 1 && !rec->has_session; /* then its failure is everything's */
+    struct lam_error refused = LAM_ERROR_INIT;
     int rc = LAM_OK;
     for (size_t i = 0; rc >= 0 && i < paths->count; i++) {
         struct stream_file *file = NULL;
@@ -376,6 +379,8 @@ static int gather_each(struct recording *rec, struct paths *paths, struct map *k
             return rc;
         }
         if (rc < 0) {
+            if (rc == LAM_E_PERM)
+                refused = cause;
             note_unreadable(rec, cause.msg);
             rc = LAM_OK;
             continue;
@@ -383,7 +388,12 @@ static int gather_each(struct recording *rec, struct paths *paths, struct map *k
         rc = gather_file(rec, known, file, &paths->items[i]);
         stream_close(&file);
     }
-    return rc < 0 ? lam_error_set(err, rc, "%s: out of memory", rec->path) : LAM_OK;
+    if (rc < 0)
+        return lam_error_set(err, rc, "%s: out of memory", rec->path);
+    if (rec->streams == 0 && refused.code < 0)
+        return lam_error_set(err, LAM_E_PERM, "%s: none of its %zu stream%s can be read: %s",
+                             rec->path, paths->count, unit_plural(paths->count), refused.msg);
+    return LAM_OK;
 }
 
 static int gather_streams(struct recording *rec, struct paths *paths, struct lam_error *err)
