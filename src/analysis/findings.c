@@ -147,8 +147,10 @@ static int find_recorder_counts(struct draft *draft)
          "pages of events were overwritten (mode=flight): only the newest events are in here, and "
          "no count or time is of the whole run"},
         {end->untold_calls, "untold_calls", REPORT_WARNING,
-         "call found no room in a full tree of calls: its time is in the calls around it",
-         "calls found no room in a full tree of calls: their time is in the calls around them"},
+         "call found no room in a full tree of calls: its time is in the calls around it. A larger "
+         "tree takes more: calls=tree:64M",
+         "calls found no room in a full tree of calls: their time is in the calls around them. A "
+         "larger tree takes more: calls=tree:64M"},
         {end->cut_texts, "cut_texts", REPORT_NOTE,
          "argument of an event is longer than 8 KiB: its beginning and its length are shown",
          "arguments of events are longer than 8 KiB: their beginning and their length are shown"},
