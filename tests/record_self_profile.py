@@ -187,8 +187,6 @@ def test_profiles_that_lie_elsewhere():
     equal([len(each["units"]) for each in several["reports"]], [len(inside["units"])] * 2, "each with its units")
     text = run("report", "r.lamella", "bare.lamella")
     check("1 of 2: r.lamella\n" in text and "\n2 of 2: bare.lamella\n" in text, text[:400])
-    refused = subprocess.run([LAMELLA, "page", "-o", "p.html", "r.lamella", "bare.lamella"], capture_output=True, timeout=60)
-    check(refused.returncode == 1 and b"--compare" in refused.stderr and not os.path.exists("p.html"), refused.stderr)
 
 
 def test_a_wrapper_and_events():
