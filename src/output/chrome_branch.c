@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "output/branch_bytes.h"
 #include "output/chrome_counts.h"
 
 /* What stands in front of an interval's start, ,\n{"name":"…","cat":"…","ph":"X","ts": */
@@ -22,8 +23,7 @@ struct branch {
     struct arena arena;
     struct strbuf scratch;
     struct chrome_counts counts;
-    char *bytes;
-    size_t used, capacity, wanted_capacity;
+    struct branch_bytes held;
 };
 
 enum {
@@ -33,27 +33,9 @@ enum {
     KEY_BYTES = 48,  /* of an argument, and its quotes */
 };
 
-/* Room for so many bytes behind what is held, which may be taken first. */
-static int make_room(struct branch *branch, size_t room)
-{
-    if (branch->used) {
-        int rc = branch->public->make_room(branch->public->room_ctx);
-        if (rc < 0)
-            return rc;
-    }
-    size_t wanted = room > branch->wanted_capacity ? room : branch->wanted_capacity;
-    if (branch->capacity == wanted)
-        return LAM_OK;
-    mem_free(branch->bytes);
-    branch->bytes = mem_alloc(wanted);
-    branch->capacity = branch->bytes ? wanted : 0;
-    return branch->bytes ? LAM_OK : LAM_E_NOMEM;
-}
-
 static inline int want_room(struct branch *branch, size_t room)
 {
-    return __builtin_expect(room <= branch->capacity - branch->used, 1) ? LAM_OK
-                                                                        : make_room(branch, room);
+    return branch_bytes_room(&branch->held, branch->public, room);
 }
 
 /* ---- pieces ---- */
@@ -188,7 +170,7 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
                                    (has_args ? room_of_args(interval->args, interval->argc) : 0));
     if (rc < 0)
         return rc;
-    char *at = chrome_piece_copy_head(branch->bytes + branch->used, &head->piece);
+    char *at = chrome_piece_copy_head(branch->held.bytes + branch->held.used, &head->piece);
     at = put_time(at, interval->start_ns);
     at = put_literal(at, ",\"dur\":");
     at = put_time(at, interval->end_ns - interval->start_ns);
@@ -199,7 +181,7 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
         at = put_backward(at, has_args);
     if (!at)
         return LAM_E_NOMEM;
-    branch->used = (size_t)(at - branch->bytes);
+    branch->held.used = (size_t)(at - branch->held.bytes);
     return LAM_OK;
 }
 
@@ -217,7 +199,7 @@ static int put_instant(void *ctx, const struct profile_instant *instant)
                                    (has_args ? room_of_args(instant->args, instant->argc) : 0));
     if (rc < 0)
         return rc;
-    char *at = put_bytes(branch->bytes + branch->used, head->piece.text, head->name_size);
+    char *at = put_bytes(branch->held.bytes + branch->held.used, head->piece.text, head->name_size);
     at = instant->has_value ? put_literal(at, CHROME_COUNTER) : put_literal(at, CHROME_INSTANT);
     at = chrome_piece_copy(put_time(at, instant->at_ns), tail);
     if (instant->has_value) { /* each number among a counter's arguments is a line of its own */
@@ -228,7 +210,7 @@ static int put_instant(void *ctx, const struct profile_instant *instant)
     }
     if (!at)
         return LAM_E_NOMEM;
-    branch->used = (size_t)(at - branch->bytes);
+    branch->held.used = (size_t)(at - branch->held.bytes);
     return LAM_OK;
 }
 
@@ -246,7 +228,7 @@ static int on_end(void *ctx)
 
 static size_t held_bytes(void *ctx)
 {
-    return ((struct branch *)ctx)->used;
+    return ((struct branch *)ctx)->held.used;
 }
 
 /* ---- life ---- */
@@ -260,7 +242,7 @@ int chrome_branch_open(const struct chrome_trunk *trunk, size_t max_bytes, bool 
     branch->trunk = *trunk;
     branch->public = public;
     branch->redacts = redacts;
-    branch->wanted_capacity = max_bytes;
+    branch->held.wanted = max_bytes;
     *public = (struct profile_branch){.ctx = branch,
                                       .interval = on_interval,
                                       .instant = on_instant,
@@ -271,10 +253,7 @@ int chrome_branch_open(const struct chrome_trunk *trunk, size_t max_bytes, bool 
 
 struct profile_text chrome_branch_take(struct profile_branch *public)
 {
-    struct branch *branch = public->ctx;
-    struct profile_text held = {branch->bytes, branch->used};
-    branch->used = 0;
-    return held;
+    return branch_bytes_take(&((struct branch *)public->ctx)->held);
 }
 
 void chrome_branch_close(struct profile_branch *public)
@@ -287,7 +266,7 @@ void chrome_branch_close(struct profile_branch *public)
     arena_free(&branch->arena);
     strbuf_free(&branch->scratch);
     chrome_counts_free(&branch->counts);
-    mem_free(branch->bytes);
+    mem_free(branch->held.bytes);
     mem_free(branch);
     public->ctx = NULL;
 }

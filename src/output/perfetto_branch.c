@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/protobuf.h"
+#include "output/branch_bytes.h"
 #include "output/perfetto_fields.h"
 #include "output/safe_text.h"
 
@@ -45,8 +46,7 @@ struct branch {
     bool has_ended; /* counts may be taken: where else they stood would depend on when */
     uint64_t clamped;
     struct strbuf text, message, piece, details;
-    unsigned char *bytes;
-    size_t used, capacity, wanted_capacity;
+    struct branch_bytes held;
 };
 
 static struct profile_text text_of(const struct strbuf *buf)
@@ -56,37 +56,14 @@ static struct profile_text text_of(const struct strbuf *buf)
 
 /* ---- room ---- */
 
-/* For so many bytes behind what is held, which may be taken first. */
-static int make_room(struct branch *branch, size_t room)
-{
-    if (branch->used) {
-        int rc = branch->public->make_room(branch->public->room_ctx);
-        if (rc < 0)
-            return rc;
-    }
-    size_t wanted = room > branch->wanted_capacity ? room : branch->wanted_capacity;
-    if (branch->capacity == wanted)
-        return LAM_OK;
-    mem_free(branch->bytes);
-    branch->bytes = mem_alloc(wanted);
-    branch->capacity = branch->bytes ? wanted : 0;
-    return branch->bytes ? LAM_OK : LAM_E_NOMEM;
-}
-
 static inline int want_room(struct branch *branch, size_t room)
 {
-    return __builtin_expect(room <= branch->capacity - branch->used, 1) ? LAM_OK
-                                                                        : make_room(branch, room);
+    return branch_bytes_room(&branch->held, branch->public, room);
 }
 
 static int put(struct branch *branch, struct profile_text bytes)
 {
-    int rc = want_room(branch, bytes.size);
-    if (rc < 0)
-        return rc;
-    memcpy(branch->bytes + branch->used, bytes.bytes, bytes.size);
-    branch->used += bytes.size;
-    return LAM_OK;
+    return branch_bytes_put(&branch->held, branch->public, bytes);
 }
 
 /* ---- strings ---- */
@@ -260,7 +237,7 @@ static inline int put_event(struct branch *branch, enum track_event_type type,
     at = proto_varint(proto_tag(at, PACKET_TRACK_EVENT, PROTO_BYTES), event);
     at = proto_uint(at, EVENT_TYPE, type);
     size_t head_size = (size_t)(at - head);
-    unsigned char *to = branch->bytes + branch->used;
+    unsigned char *to = (unsigned char *)branch->held.bytes + branch->held.used;
     to = proto_varint(proto_tag(to, TRACE_PACKET, PROTO_BYTES), head_size - 2 + event);
     memcpy(to, head, sizeof head); /* what is too much is written over */
     to += head_size;
@@ -271,7 +248,7 @@ static inline int put_event(struct branch *branch, enum track_event_type type,
     to += name_size;
     if (details)
         memcpy(to, branch->details.data, details);
-    branch->used = (size_t)(to + details - branch->bytes);
+    branch->held.used = (size_t)(to + details - (unsigned char *)branch->held.bytes);
     return LAM_OK;
 }
 
@@ -353,7 +330,7 @@ static int on_end(void *ctx)
 static size_t held_bytes(void *ctx)
 {
     const struct branch *branch = ctx;
-    return branch->used + branch->counts.count * sizeof *branch->counts.items;
+    return branch->held.used + branch->counts.count * sizeof *branch->counts.items;
 }
 
 /* ---- life ---- */
@@ -366,7 +343,7 @@ int perfetto_branch_open(const struct perfetto_trunk *trunk, size_t max_bytes,
         return LAM_E_NOMEM;
     branch->trunk = *trunk;
     branch->public = public;
-    branch->wanted_capacity = max_bytes;
+    branch->held.wanted = max_bytes;
     *public = (struct profile_branch){.ctx = branch,
                                       .interval = on_interval,
                                       .instant = on_instant,
@@ -379,11 +356,8 @@ int perfetto_branch_open(const struct perfetto_trunk *trunk, size_t max_bytes,
 struct perfetto_held perfetto_branch_take(struct profile_branch *public)
 {
     struct branch *branch = public->ctx;
-    struct perfetto_held held = {{(const char *)branch->bytes, branch->used},
-                                 branch->counts.items,
-                                 branch->has_ended ? branch->counts.count : 0,
-                                 branch->clamped};
-    branch->used = 0;
+    struct perfetto_held held = {branch_bytes_take(&branch->held), branch->counts.items,
+                                 branch->has_ended ? branch->counts.count : 0, branch->clamped};
     branch->clamped = 0;
     if (branch->has_ended)
         array_clear(&branch->counts);
@@ -403,7 +377,7 @@ void perfetto_branch_close(struct profile_branch *public)
     strbuf_free(&branch->message);
     strbuf_free(&branch->piece);
     strbuf_free(&branch->details);
-    mem_free(branch->bytes);
+    mem_free(branch->held.bytes);
     mem_free(branch);
     public->ctx = NULL;
 }
