@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
+#include "base/units.h"
 
 struct out_file {
     char *name;   /* for messages */
@@ -73,8 +75,29 @@ static int open_in_place(struct out_file *file, struct lam_error *err)
     return file->fd < 0 ? lam_error_errno(err, errno, "%s: cannot open", file->name) : LAM_OK;
 }
 
+/* The descriptor that a path is a name of; -1: of none. */
+static int descriptor_of(const char *path)
+{
+    static const char *const places[] = {"/dev/fd/", "/proc/self/fd/"};
+    uint64_t number;
+    if (strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        size_t size = strlen(places[i]);
+        if (strncmp(path, places[i], size) == 0 && unit_parse_u64(path + size, &number) &&
+            number <= INT_MAX)
+            return (int)number;
+    }
+    return -1;
+}
+
 static int open_path(struct out_file *file, struct lam_error *err)
 {
+    file->fd = descriptor_of(file->name);
+    if (file->fd >= 0) /* from where it stands: others write to it as well */
+        return fcntl(file->fd, F_GETFL) < 0
+                   ? lam_error_errno(err, errno, "%s: cannot open", file->name)
+                   : LAM_OK;
     struct stat st;
     if (stat(file->name, &st) == 0) {
         if (S_ISDIR(st.st_mode))

@@ -10,7 +10,7 @@
 
 struct out_file;
 
-/* path "-" is standard output; a pipe or a device is written to in place. LAM_E_EXISTS when a file is there and may not be replaced (replaces false). */
+/* path "-" is standard output; a pipe, a device, or a descriptor (/dev/stdout, /dev/fd/N) is written to in place. LAM_E_EXISTS when a file is there and may not be replaced (replaces false). */
 int out_file_open(struct out_file **file, const char *path, enum packing packing, bool replaces,
                   struct lam_error *err);
 

@@ -1,10 +1,12 @@
 #include "base/out_file.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -98,6 +100,24 @@ static void replaces_only_when_told(void **state)
     assert_int_equal(stat("a", &st), 0);
     assert_int_equal(st.st_mode & 07777, 0640);
     assert_int_equal(files_here(), 2);
+}
+
+static void descriptors_are_written_in_place(void **state)
+{
+    (void)state;
+    char name[64];
+    int fd = open("log", O_RDWR | O_CREAT | O_APPEND, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "before ", 7), 7);
+    snprintf(name, sizeof name, "/dev/fd/%d", fd);
+    assert_int_equal(write_file(name, "text", true, NULL), LAM_OK);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    assert_int_equal(write_file(name, " twice", false, NULL), LAM_OK);
+    assert_int_equal(write(fd, " after", 6), 6);
+    close(fd);
+    check_content("log", "before text twice after");
+    struct lam_error err;
+    assert_int_equal(write_file(name, "text", true, &err), LAM_E_IO);
 }
 
 static void says_what_is_wrong(void **state)
@@ -263,6 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(appears_when_it_is_whole, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(replaces_only_when_told, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(descriptors_are_written_in_place, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(says_what_is_wrong, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(gzip_is_one_member_of_blocks, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(gzip_of_what_nobody_takes, enter_place, leave_place),
