@@ -3,6 +3,7 @@
 
 #include "analysis/event_feed_test.h"
 #include "analysis/sink_tee.h"
+#include "output/text_has_test.h"
 #include "output/write_calls.h"
 #include "output/write_report.h"
 
@@ -100,17 +101,6 @@ static int teardown(void **state)
     classifier_close(&cls);
     return 0;
 }
-
-#define HAS(buf, text)                                               \
-    do {                                                             \
-        if (!strstr(strbuf_text(buf), text))                         \
-            fail_msg("'%s' is not in:\n%s", text, strbuf_text(buf)); \
-    } while (0)
-#define HAS_NOT(buf, text)                                       \
-    do {                                                         \
-        if (strstr(strbuf_text(buf), text))                      \
-            fail_msg("'%s' is in:\n%s", text, strbuf_text(buf)); \
-    } while (0)
 
 static void write(const struct report_view *view, struct strbuf *out)
 {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/json_read.h"
+#include "output/text_has_test.h"
 #include "output/write_aggregate.h"
 
 #define EVIL "evil\x1b[31m|`<b>\xff\n\"x"
@@ -48,17 +49,6 @@ static void fill(struct run_matrix *matrix, unsigned runs, double factor)
         add(matrix, RUN_ARTIFACTS, "rlib", 1000 * scale, NAN);
     }
 }
-
-#define HAS(buf, text)                                               \
-    do {                                                             \
-        if (!strstr(strbuf_text(buf), text))                         \
-            fail_msg("'%s' is not in:\n%s", text, strbuf_text(buf)); \
-    } while (0)
-#define HAS_NOT(buf, text)                                       \
-    do {                                                         \
-        if (strstr(strbuf_text(buf), text))                      \
-            fail_msg("'%s' is in:\n%s", text, strbuf_text(buf)); \
-    } while (0)
 
 static void is_valid_json(const struct strbuf *out)
 {

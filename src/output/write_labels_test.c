@@ -3,6 +3,7 @@
 #include "analysis/event_feed_test.h"
 #include "analysis/sink_tee.h"
 #include "base/json_read.h"
+#include "output/text_has_test.h"
 #include "output/write_report.h"
 #include "profile/schema.h"
 
@@ -121,17 +122,6 @@ static struct report_view everything(void)
                                 .by_path = true,
                                 .by_thread = true};
 }
-
-#define HAS(buf, text)                                               \
-    do {                                                             \
-        if (!strstr(strbuf_text(buf), text))                         \
-            fail_msg("'%s' is not in:\n%s", text, strbuf_text(buf)); \
-    } while (0)
-#define HAS_NOT(buf, text)                                       \
-    do {                                                         \
-        if (strstr(strbuf_text(buf), text))                      \
-            fail_msg("'%s' is in:\n%s", text, strbuf_text(buf)); \
-    } while (0)
 
 static void text(void **state)
 {

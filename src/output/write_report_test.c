@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/json_read.h"
+#include "output/text_has_test.h"
 #include "profile/schema.h"
 
 #define MS UINT64_C(1000000)
@@ -126,13 +127,6 @@ static void write_text(const struct report_view *view, unsigned columns, struct 
     if (write_report_text(report, view, &term, out, &err) < 0)
         fail_msg("%s", err.msg);
 }
-
-#define HAS(out, text)                                               \
-    do {                                                             \
-        if (!strstr(strbuf_text(out), text))                         \
-            fail_msg("'%s' is not in:\n%s", text, strbuf_text(out)); \
-    } while (0)
-#define HAS_NOT(out, text) assert_null(strstr(strbuf_text(out), text))
 
 static void the_text_says_what_matters(void **unused)
 {
