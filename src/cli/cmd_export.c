@@ -58,9 +58,7 @@ static void say_note(void *ctx, const char *text)
 static int open_inputs(const char *const *paths, size_t count, struct input_groups *groups,
                        struct symbols **symbols, struct lam_error *err)
 {
-    for (size_t i = 0; i < count; i++)
-        recording_make_ready(paths[i]);
-    int rc = input_groups_find(groups, paths, count, err);
+    int rc = recording_groups_find(groups, paths, count, err);
     return rc == LAM_OK ? recording_symbols_open(groups, symbols, err) : rc;
 }
 

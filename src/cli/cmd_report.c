@@ -13,6 +13,7 @@
 #include "cli/common_options.h"
 #include "cli/launcher_talk.h"
 #include "cli/read_report.h"
+#include "cli/recording_ready.h"
 #include "input/input_kind.h"
 #include "input/recording.h"
 #include "output/write_calls.h"
@@ -158,24 +159,24 @@ static bool is_better_by_function(const struct report_settings *set, const struc
 }
 
 /* Reads what the view asks for, and may change the view. is_one: of several groups a name may be missing in some. */
-static int read_inputs(struct report_settings *set, const struct input_paths *inputs, bool is_one,
+static int read_inputs(struct report_settings *set, const struct input_group *group, bool is_one,
                        struct report_reading_options *options, struct report_reading *reading,
                        struct both_calls *calls, struct lam_error *err)
 {
     struct report_view *view = &set->view;
-    int rc = report_reading_open(reading, inputs->items, inputs->count, options, err);
+    int rc = report_reading_open_group(reading, group, options, err);
     if (rc == LAM_OK && is_better_by_function(set, reading->report)) {
         report_reading_close(reading);
         *reading = (struct report_reading){0};
         view->by_phase = false;
         view->by_function = options->want_stacks = true;
-        rc = report_reading_open(reading, inputs->items, inputs->count, options, err);
+        rc = report_reading_open_group(reading, group, options, err);
     }
     view->labels = reading->labels;
     if (rc == LAM_OK && wants_calls(view))
         rc = make_calls(calls, reading, view, err);
     if (rc == LAM_E_NOTFOUND && view->around && !is_one) {
-        launcher_say("%s: %s", inputs->items[0], err->msg);
+        launcher_say("%s: %s", group->paths.items[0], err->msg);
         *err = (struct lam_error)LAM_ERROR_INIT;
         view->around = NULL;
         rc = LAM_OK;
@@ -199,8 +200,8 @@ static void say_no_events(const struct report_settings *set, const char *input)
                      input, what);
 }
 
-static int read_and_write(struct report_settings *set, const struct input_paths *inputs, bool is_one,
-                          bool may_change, struct classifier *cls, struct lam_error *err)
+static int read_and_write(struct report_settings *set, const struct input_group *group, bool is_one,
+                          struct classifier *cls, struct lam_error *err)
 {
     struct report_reading reading = {0};
     struct both_calls calls = {0};
@@ -214,16 +215,16 @@ static int read_and_write(struct report_settings *set, const struct input_paths 
         .want_spans = asked.by_span || asked.by_critical || set->format == FORMAT_JSON,
         .unit = asked.unit,
     };
-    int rc = read_inputs(set, inputs, is_one, &options, &reading, &calls, err);
+    int rc = read_inputs(set, group, is_one, &options, &reading, &calls, err);
     struct replay_answers answers = {0};
-    size_t changes = may_change ? set->changes.count : 0;
+    size_t changes = group->recording || is_one ? set->changes.count : 0;
     bool is_asked = asked.by_critical || changes > 0 || set->format == FORMAT_JSON;
     if (rc == LAM_OK && is_asked) {
         rc = replay_answers_make(&answers, reading.report, set->changes.items, changes, err);
         set->view.replay = &answers;
     }
     if (rc == LAM_OK) {
-        say_no_events(set, inputs->items[0]);
+        say_no_events(set, group->paths.items[0]);
         rc = write_report(reading.report, set, err);
     }
     set->view = asked;
@@ -280,13 +281,12 @@ static int write_between(const struct report_settings *set, const struct input_g
 static int report_groups(struct report_settings *set, struct classifier *cls, struct lam_error *err)
 {
     struct input_groups groups = {0};
-    int rc = report_groups_find(&groups, set->inputs, set->input_count, err);
+    int rc = recording_groups_find(&groups, set->inputs, set->input_count, err);
     bool is_many = groups.items.count > 1;
     for (size_t i = 0; rc == LAM_OK && i < groups.items.count; i++) {
-        const struct input_group *group = &groups.items.items[i];
         rc = is_many ? write_between(set, &groups, i, err) : LAM_OK;
         if (rc == LAM_OK)
-            rc = read_and_write(set, &group->paths, !is_many, group->recording || !is_many, cls, err);
+            rc = read_and_write(set, &groups.items.items[i], !is_many, cls, err);
     }
     if (rc == LAM_OK && is_many)
         rc = write_between(set, &groups, groups.items.count, err);

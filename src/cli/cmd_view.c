@@ -69,6 +69,7 @@ static int parse_show(void *target, const char *text, struct lam_error *err)
 /* Streams of a directory, or the one file. */
 static int view_raw(const char *path, bool is_json, struct byteout *out, struct lam_error *err)
 {
+    recording_make_ready(path);
     if (!path_is_dir(path))
         return write_view_raw(path, is_json, out, err);
     struct dir_entries entries = {0};
@@ -96,7 +97,7 @@ static int view_inputs(const struct option_operands *inputs, const struct view_o
     struct symbols *symbols = NULL;
     struct input_groups groups = {0};
     struct view *view = NULL;
-    int rc = input_groups_find(&groups, inputs->items, inputs->count, err);
+    int rc = recording_groups_find(&groups, inputs->items, inputs->count, err);
     if (rc >= 0)
         rc = recording_symbols_open(&groups, &symbols, err);
     if (rc >= 0)
@@ -121,8 +122,6 @@ static int run_view(const struct view_settings *set, const struct option_operand
         return EXIT_FAILED;
     }
     byteout_init_fd(out, STDOUT_FILENO);
-    for (size_t i = 0; i < inputs->count; i++)
-        recording_make_ready(inputs->items[i]);
     struct view_options view = set->view;
     bool found = true;
     int rc = set->has_phases && !set->is_raw ? classifier_open(&view.cls, NULL, &err) : LAM_OK;

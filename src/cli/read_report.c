@@ -6,7 +6,6 @@
 #include "cli/launcher_talk.h"
 #include "cli/read_cargo.h"
 #include "cli/recording_ready.h"
-#include "input/input_groups.h"
 #include "output/report_rows.h"
 
 /* The sidecar of the recording, or of the one that a stream file lies in; none is no failure: units, processes and waits are
@@ -63,8 +62,8 @@ static int push(struct report_reading *reading, const struct input_group *group,
     return input_group_read(group, &sink, err);
 }
 
-static int open_group(struct report_reading *reading, const struct input_group *group,
-                      const struct report_reading_options *options, struct lam_error *err)
+int report_reading_open_group(struct report_reading *reading, const struct input_group *group,
+                              const struct report_reading_options *options, struct lam_error *err)
 {
     bool is_recording = group->recording != NULL;
     int rc = is_recording ? open_symbols(group->recording, &reading->symbols, err) : LAM_OK;
@@ -103,19 +102,11 @@ static int open_group(struct report_reading *reading, const struct input_group *
     return rc == LAM_OK ? report_finish(reading->report, err) : rc;
 }
 
-int report_groups_find(struct input_groups *groups, const char *const *inputs, size_t count,
-                       struct lam_error *err)
-{
-    for (size_t i = 0; i < count; i++)
-        recording_make_ready(inputs[i]);
-    return input_groups_find(groups, inputs, count, err);
-}
-
 int report_reading_open(struct report_reading *reading, const char *const *inputs, size_t count,
                         const struct report_reading_options *options, struct lam_error *err)
 {
     struct input_groups groups = {0};
-    int rc = report_groups_find(&groups, inputs, count, err);
+    int rc = recording_groups_find(&groups, inputs, count, err);
     if (rc == LAM_OK && groups.items.count > 1)
         rc = lam_error_set(
             err, LAM_E_UNSUPPORTED,
@@ -123,7 +114,7 @@ int report_reading_open(struct report_reading *reading, const char *const *input
             "(report, view and export take several)",
             groups.items.items[0].paths.items[0], groups.items.items[1].paths.items[0]);
     if (rc == LAM_OK)
-        rc = open_group(reading, &groups.items.items[0], options, err);
+        rc = report_reading_open_group(reading, &groups.items.items[0], options, err);
     input_groups_free(&groups);
     return rc;
 }

@@ -28,12 +28,12 @@ struct report_reading_options {
     const char *unit;            /* only events of processes that are called so; NULL */
 };
 
-/* input_groups_find(), with recording_make_ready() done for all inputs. */
-int report_groups_find(struct input_groups *groups, const char *const *inputs, size_t count,
-                       struct lam_error *err);
+/* One push of a group of recording_groups_find(). Says warnings on stderr. Codes: those of input_read() and the analyses.
+ * report_reading_close() also after a failure. */
+int report_reading_open_group(struct report_reading *reading, const struct input_group *group,
+                              const struct report_reading_options *options, struct lam_error *err);
 
-/* One push of all inputs, which are one group (input/input_groups.h); else UNSUPPORTED. recording_make_ready() is done for them. Says
- * warnings on stderr. Codes: those of input_read() and the analyses. report_reading_close() also after a failure. */
+/* The same of inputs that are one group; else UNSUPPORTED. */
 int report_reading_open(struct report_reading *reading, const char *const *inputs, size_t count,
                         const struct report_reading_options *options, struct lam_error *err);
 void report_reading_close(struct report_reading *reading);

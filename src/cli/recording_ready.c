@@ -14,3 +14,11 @@ void recording_make_ready(const char *path)
     else if (rc < 0)
         launcher_say("%s", err.msg);
 }
+
+int recording_groups_find(struct input_groups *groups, const char *const *paths, size_t count,
+                          struct lam_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        recording_make_ready(paths[i]);
+    return input_groups_find(groups, paths, count, err);
+}
