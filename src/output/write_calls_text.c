@@ -121,6 +121,26 @@ static uint64_t rows_wanted(const struct report_view *view)
     return view->top ? view->top : UINT64_MAX;
 }
 
+struct hidden {
+    uint64_t count, ns; /* ns: PROFILE_UNKNOWN where it is not worth saying */
+};
+
+static void hidden_note(struct writer *w, const struct hidden *hidden, const char *what)
+{
+    struct strbuf text = {0};
+    if (hidden->count == 0)
+        return;
+    strbuf_addf(&text, "and %s more %s%s", unit_count(hidden->count).text, what,
+                unit_plural(hidden->count));
+    if (hidden->ns != PROFILE_UNKNOWN)
+        strbuf_addf(&text, ", %s together", amount(w, hidden->ns).text);
+    strbuf_addf(&text, " (--top 0%s shows all)",
+                w->view->percent_above > 0 ? " without --percent-above" : "");
+    note(w, strbuf_text(&text));
+    w->out->failed |= !strbuf_ok(&text);
+    strbuf_free(&text);
+}
+
 /* ---- around a function ------------------------------------------------------------------------------------------- */
 
 /* Lists come largest first. */
@@ -130,10 +150,6 @@ static bool is_shown(const struct writer *w, const struct call_around *around, s
     return index < rows_wanted(w->view) &&
            !(100 * labels_share(ns, around->function->total.ns) < w->view->percent_above);
 }
-
-struct hidden {
-    uint64_t count, ns;
-};
 
 static void row(struct writer *w, struct table *table, const struct call_around *around,
                 const char *role, uint32_t name, struct call_amount part, uint64_t count)
@@ -171,20 +187,6 @@ static void around_rows(struct writer *w, struct table *table, const struct call
         else
             *callees = (struct hidden){callees->count + 1, callees->ns + edge->below.ns};
     }
-}
-
-static void hidden_note(struct writer *w, const struct hidden *hidden, const char *what)
-{
-    struct strbuf text = {0};
-    if (hidden->count == 0)
-        return;
-    strbuf_addf(&text, "and %s more %s%s, %s together (--top 0%s shows all)",
-                unit_count(hidden->count).text, what, unit_plural(hidden->count),
-                amount(w, hidden->ns).text,
-                w->view->percent_above > 0 ? " without --percent-above" : "");
-    note(w, strbuf_text(&text));
-    w->out->failed |= !strbuf_ok(&text);
-    strbuf_free(&text);
 }
 
 /* "1,973 calls, 1,972 of them its own; total 120 ms (80%), self 100 ms (66%)" */
@@ -307,7 +309,7 @@ static int write_pairs(struct writer *w)
     static const char title[] = "By caller (time of everything inside included)";
     struct table table = {.indent = 2};
     size_t index = 0;
-    struct hidden hidden = {0};
+    struct hidden hidden = {.ns = PROFILE_UNKNOWN};
     name_columns(w, &table, "caller", false);
     name_columns(w, &table, w->calls->is_of_samples ? "function" : "label", false);
     table_column(&table, w->calls->is_of_samples ? "CPU" : "time", TABLE_RIGHT, 0);
@@ -333,14 +335,7 @@ static int write_pairs(struct writer *w)
     }
     heading(w, title, sizeof title - 1);
     int rc = print(w, &table);
-    if (hidden.count) {
-        struct strbuf text = {0};
-        strbuf_addf(&text, "and %s more pair%s (--top 0%s shows all)",
-                    unit_count(hidden.count).text, unit_plural(hidden.count),
-                    w->view->percent_above > 0 ? " without --percent-above" : "");
-        note(w, strbuf_text(&text));
-        strbuf_free(&text);
-    }
+    hidden_note(w, &hidden, "pair");
     table_free(&table);
     return rc;
 }
@@ -461,14 +456,7 @@ static int function_table(struct writer *w)
     heading(w, title, sizeof title - 1);
     if (rc == LAM_OK)
         rc = print(w, &table);
-    if (names.count > shown) {
-        struct strbuf text = {0};
-        strbuf_addf(&text, "and %s more function%s (--top 0%s shows all)",
-                    unit_count(names.count - shown).text, unit_plural(names.count - shown),
-                    w->view->percent_above > 0 ? " without --percent-above" : "");
-        note(w, strbuf_text(&text));
-        strbuf_free(&text);
-    }
+    hidden_note(w, &(struct hidden){names.count - shown, PROFILE_UNKNOWN}, "function");
     table_free(&table);
     array_free(&names);
     return rc;
