@@ -1,39 +1,6 @@
 /* What recording takes does not count with a recorded call's weight. By a clock of the test's own, each reading of which takes some of its
  * time: so every figure is known to the nanosecond. */
-#include "lamella/lamella.h"
-#include "recorder/recording_test.h"
-
-#include <time.h>
-
-static uint64_t fake_ns, reading_takes;
-
-int clock_gettime(clockid_t clock, struct timespec *ts)
-{
-    (void)clock;
-    ts->tv_sec = (time_t)(fake_ns / 1000000000u);
-    ts->tv_nsec = (long)(fake_ns % 1000000000u);
-    fake_ns += reading_takes;
-    return 0;
-}
-
-static void begin_by_clock(const char *policy)
-{
-    char whole[256];
-    snprintf(whole, sizeof whole, "clock=monotonic,calls=%s", policy);
-    begin_with(whole);
-}
-
-static void enter(const char *name, uint64_t after)
-{
-    fake_ns += after;
-    lam_call_enter(LAM_DEFAULT, label(name));
-}
-
-static void leave(const char *name, uint64_t after)
-{
-    fake_ns += after;
-    lam_call_exit(LAM_DEFAULT, label(name));
-}
+#include "recorder/by_clock_test.h"
 
 enum {
     CALLS = 3000,                 /* fewer than are timed each */
@@ -104,7 +71,7 @@ static void one_in_n_is_exact(void **state)
     static const uint64_t takes[] = {0, 1, 9, 600};
     for (size_t i = 0; i < sizeof takes / sizeof *takes; i++) {
         reading_takes = takes[i];
-        begin_by_clock("one_in:16");
+        begin_by_clock("calls=one_in:16");
         run_calls();
         finish();
         size_t events = 0;
@@ -124,7 +91,7 @@ static void intervals_between(void **state)
 {
     (void)state;
     reading_takes = 50;
-    begin_by_clock("one_in:4");
+    begin_by_clock("calls=one_in:4");
     struct lam_kind kind = lam_kind_intern(LAM_DEFAULT, "Phase");
     for (int i = 0; i < 400; i++) {
         enter("f", 0);
@@ -156,7 +123,7 @@ static void thinned_folds_are_exact(void **state)
 {
     (void)state;
     reading_takes = 9;
-    begin_by_clock("one_in:16+threshold:1us");
+    begin_by_clock("calls=one_in:16+threshold:1us");
     run_calls();
     finish();
     uint64_t count[LABELS] = {0}, self[LABELS] = {0}, time[LABELS] = {0};
@@ -212,8 +179,8 @@ static void few_long_ones_behind_many(void **state)
     (void)state;
     const uint64_t wanted = (SHORT_ONES + 3) * BETWEEN_NS;
     /* What is drawn of the short ones is off by 300 (a standard deviation); a long one missed, or counted for a block, by its length. */
-    assert_in_range(self_of_main("one_in:16", 3), wanted - 5000, wanted + 5000);
-    assert_int_equal(self_of_main("one_in:1", 3), wanted);
+    assert_in_range(self_of_main("calls=one_in:16", 3), wanted - 5000, wanted + 5000);
+    assert_int_equal(self_of_main("calls=one_in:1", 3), wanted);
 }
 
 int main(void)

@@ -1,39 +1,5 @@
 /* Calls by policy, tracks, late names and labels. Time is the test's own, so that figures can be told beforehand. */
-#include "lamella/lamella.h"
-#include "recorder/recording_test.h"
-
-#include <time.h>
-
-static uint64_t fake_ns, clock_reads;
-
-int clock_gettime(clockid_t clock, struct timespec *ts)
-{
-    (void)clock;
-    clock_reads++;
-    ts->tv_sec = (time_t)(fake_ns / 1000000000u);
-    ts->tv_nsec = (long)(fake_ns % 1000000000u);
-    return 0;
-}
-
-/* By the test's own clock. */
-static void begin_by_clock(const char *text)
-{
-    char whole[256];
-    snprintf(whole, sizeof whole, "clock=monotonic%s%s", *text ? "," : "", text);
-    begin_with(whole);
-}
-
-static void enter(const char *name, uint64_t after)
-{
-    fake_ns += after;
-    lam_call_enter(LAM_DEFAULT, label(name));
-}
-
-static void leave(const char *name, uint64_t after)
-{
-    fake_ns += after;
-    lam_call_exit(LAM_DEFAULT, label(name));
-}
+#include "recorder/by_clock_test.h"
 
 static uint64_t count_of(unsigned what)
 {

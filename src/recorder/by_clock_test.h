@@ -1,0 +1,43 @@
+/* by_clock_test.h: for tests of recorded calls: by a clock of the test's own, so that figures can be told beforehand. */
+#ifndef LAMELLA_RECORDER_BY_CLOCK_TEST_H
+#define LAMELLA_RECORDER_BY_CLOCK_TEST_H
+
+#include "lamella/lamella.h"
+#include "recorder/recording_test.h"
+
+#include <time.h>
+
+static uint64_t fake_ns, clock_reads;
+static uint64_t reading_takes; /* each reading, of the time */
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+    (void)clock;
+    clock_reads++;
+    ts->tv_sec = (time_t)(fake_ns / 1000000000u);
+    ts->tv_nsec = (long)(fake_ns % 1000000000u);
+    fake_ns += reading_takes;
+    return 0;
+}
+
+/* With options as LAMELLA_OPTIONS has them. */
+static inline void begin_by_clock(const char *text)
+{
+    char whole[256];
+    snprintf(whole, sizeof whole, "clock=monotonic%s%s", *text ? "," : "", text);
+    begin_with(whole);
+}
+
+static inline void enter(const char *name, uint64_t after)
+{
+    fake_ns += after;
+    lam_call_enter(LAM_DEFAULT, label(name));
+}
+
+static inline void leave(const char *name, uint64_t after)
+{
+    fake_ns += after;
+    lam_call_exit(LAM_DEFAULT, label(name));
+}
+
+#endif
