@@ -280,13 +280,16 @@ static void remember(struct function *function, const void *proto, const lua_Deb
         memcpy(function->text, ar->source, function->text_bytes);
 }
 
-struct function *function_learn(struct functions *functions, lua_State *L, lua_Debug *ar)
+struct function *function_of(struct functions *functions, lua_State *L, lua_Debug *ar)
 {
     bool is_lua;
     const void *key = call_function(ar->i_ci, &is_lua);
-    struct function *function = lua_checkstack(L, 12) ? place_of(functions, key) : NULL;
-    if (!function || (function->is_learnt && function_is_of(function, key, is_lua)))
+    struct function *function = function_search(functions, key);
+    if (function->is_learnt && function_is_of(function, key, is_lua))
         return function;
+    function = lua_checkstack(L, 12) ? place_of(functions, key) : NULL;
+    if (!function)
+        return NULL;
     lua_getinfo(L, "Sf", ar);
     lua_CFunction c_function = lua_tocfunction(L, -1);
     free(function->text);

@@ -40,8 +40,8 @@ bool module_has(lua_CFunction function);
 int functions_init(struct functions *functions, lua_State *L);
 void functions_free(struct functions *functions);
 
-/* The function of the call `ar`, found the long way; NULL: no memory. Asks Lua for nothing that it would have to allocate. */
-struct function *function_learn(struct functions *functions, lua_State *L, lua_Debug *ar);
+/* The function of the call `ar`, learnt if it is not known; NULL: no memory. Asks Lua for nothing that it would have to allocate. */
+struct function *function_of(struct functions *functions, lua_State *L, lua_Debug *ar);
 
 /* Two words at any address. */
 typedef uint64_t pair __attribute__((vector_size(16), aligned(1), may_alias));
@@ -87,15 +87,6 @@ static inline struct function *function_peek(const struct functions *functions, 
     const struct pointer_map *map = &functions->by_key;
     const struct pointer_slot *slot = &map->slots[pointer_map_home(map, key)];
     return __builtin_expect(slot->key == key, 1) ? slot->value : &function_none;
-}
-
-static inline struct function *function_of(struct functions *functions, lua_State *L, lua_Debug *ar)
-{
-    bool is_lua;
-    const void *key = call_function(ar->i_ci, &is_lua);
-    struct function *function = function_search(functions, key);
-    bool is_it = function->is_learnt && function_is_of(function, key, is_lua);
-    return is_it ? function : function_learn(functions, L, ar);
 }
 
 #endif
