@@ -164,7 +164,7 @@ static void close_inside(struct line *line, uint32_t depth)
 static int push_untold(struct line *line, const void *frame, uint32_t label)
 {
     struct shadow_stack *calls = &line->calls;
-    if (calls->top + 1 == calls->end && !shadow_grow(calls, 1))
+    if (!shadow_has_room(calls))
         return -1;
     const struct lam_open_call *around = &calls->top->open;
     uint16_t below = around->host | around->told;
