@@ -1,7 +1,7 @@
 /* The escapes of strbuf.h: JSON, terminal, shell. */
 #include <string.h>
 
-#include "base/sixteen.h"
+#include "base/json_plain.h"
 #include "base/strbuf.h"
 
 static const char hex_digits[] = "0123456789abcdef";
@@ -13,33 +13,6 @@ static void add_hex_byte(struct strbuf *buf, const char *before, unsigned char b
     strbuf_add_char(buf, hex_digits[byte & 15]);
 }
 
-static bool is_special_json_byte(unsigned char c)
-{
-    return c < 0x20 || c == '"' || c == '\\' || c >= 0x7f;
-}
-
-/* The first of sixteen bytes that is_special_json_byte(); 16: none is. */
-static inline unsigned special_json_byte(const char *text)
-{
-    sixteen bytes = sixteen_load(text);
-    return sixteen_first((sixteen)((bytes - 0x20 >= 0x7f - 0x20) | (bytes == '"') | (bytes == '\\')));
-}
-
-/* How many leading bytes go into a JSON string as they are. Bytes from 0x80 on are looked at one by
- * one. */
-static size_t plain_json_length(const char *text, size_t length)
-{
-    size_t at = 0;
-    for (; length - at >= 16; at += 16) {
-        unsigned special = special_json_byte(text + at);
-        if (special < 16)
-            return at + special;
-    }
-    while (at < length && !is_special_json_byte((unsigned char)text[at]))
-        at++;
-    return at;
-}
-
 bool strbuf_escape_plain(char *to, const char *text, size_t length, size_t *escaped)
 {
     const char *begin = to;
@@ -48,7 +21,7 @@ bool strbuf_escape_plain(char *to, const char *text, size_t length, size_t *esca
         size_t size = length < sizeof last ? length : sizeof last;
         if (size < sizeof last)
             text = memmove(last, text, size); /* perhaps of it */
-        unsigned plain = special_json_byte(text);
+        unsigned plain = json_plain_of_sixteen(text);
         memcpy(to, text, sizeof last);
         plain = plain < size ? plain : (unsigned)size;
         to += plain;
@@ -102,7 +75,7 @@ void strbuf_add_json_escaped(struct strbuf *buf, const char *text, size_t length
 {
     while (length) {
         uint32_t code;
-        size_t taken = plain_json_length(text, length);
+        size_t taken = json_plain_length(text, length);
         if (taken) {
             strbuf_add_bytes(buf, text, taken);
         } else if (*text == '\\') {

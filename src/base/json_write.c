@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/sixteen.h"
+#include "base/json_plain.h"
 #include "base/strbuf.h"
 
 void json_writer_init(struct json_writer *json, struct byteout *out, uint32_t indent)
@@ -112,27 +112,10 @@ void json_put_end(struct json_writer *json)
     byteout_char(json->out, was_object ? '}' : ']');
 }
 
-/* How many leading bytes need no escape and no look at UTF-8. */
-static size_t plain_length(const char *text, size_t length)
-{
-    size_t at = 0;
-    for (; length - at >= 16; at += 16) {
-        sixteen some = sixteen_load(text + at);
-        unsigned end =
-            sixteen_first((sixteen)((some < 0x20) | (some >= 0x7f) | (some == '"') | (some == '\\')));
-        if (end < 16)
-            return at + end;
-    }
-    while (at < length && (unsigned char)text[at] >= 0x20 && (unsigned char)text[at] < 0x7f &&
-           text[at] != '"' && text[at] != '\\')
-        at++;
-    return at;
-}
-
 static void put_quoted(struct json_writer *json, const char *text, size_t length)
 {
     byteout_char(json->out, '"');
-    size_t plain = plain_length(text, length);
+    size_t plain = json_plain_length(text, length);
     byteout_write(json->out, text, plain);
     if (plain < length) {
         struct strbuf escaped = {0};

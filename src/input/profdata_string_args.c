@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "base/json_plain.h"
 #include "base/memory.h"
-#include "base/sixteen.h"
 #include "input/profdata_strings.h"
 
 enum {
@@ -73,29 +73,10 @@ static const uint8_t *bytes_at(const struct profdata_strings *strings, uint64_t 
 
 /* ---- scanning ---- */
 
-/* What is not plain: below a space, above ASCII (ends and references among it), quotes and backslashes; and DEL, which JSON need not
- * escape, but we do. */
-static inline sixteen odd_among(const uint8_t *at)
-{
-    sixteen some = sixteen_load(at);
-    return (sixteen)((some - 0x20 >= 0x7f - 0x20) | (some == '"') | (some == '\\'));
-}
-
-static inline bool is_odd(uint8_t byte)
-{
-    return byte < 0x20 || byte >= 0x7f || byte == '"' || byte == '\\';
-}
-
+/* Ends and references are not plain. */
 static inline const uint8_t *skip_plain(const uint8_t *at, const uint8_t *end)
 {
-    for (; end - at >= 16; at += 16) {
-        unsigned odd = sixteen_first(odd_among(at));
-        if (odd < 16)
-            return at + odd;
-    }
-    while (at < end && !is_odd(*at))
-        at++;
-    return at;
+    return at + json_plain_length((const char *)at, (size_t)(end - at));
 }
 
 /* The end or the reference that text goes up to; NULL: neither is there, or a separator comes before. */
