@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "input/code_labels.h"
+#include "input/recording.h"
 
 /* ---- names ---- */
 
@@ -301,13 +302,10 @@ static int name_counters(struct process_events *events)
                                ? arena_strndup(&events->counter_names, strbuf_text(&events->text),
                                                events->text.length)
                                : NULL;
-        enum profile_measure measure =
-            info.measure == STREAM_MEASURE_CPU_TIME       ? PROFILE_MEASURE_CPU_TIME
-            : info.measure == STREAM_MEASURE_INSTRUCTIONS ? PROFILE_MEASURE_INSTRUCTIONS
-            : info.measure == STREAM_MEASURE_INSTRUCTIONS_MINUS_IRQS
-                ? PROFILE_MEASURE_INSTRUCTIONS_MINUS_IRQS
-            : info.measure == STREAM_MEASURE_CYCLES ? PROFILE_MEASURE_CYCLES
-                                                    : PROFILE_MEASURE_OTHER;
+        /* A counter may leave it open what it counts: no one counts ticks. */
+        enum profile_measure measure = info.measure == STREAM_MEASURE_TICKS
+                                           ? PROFILE_MEASURE_OTHER
+                                           : recording_measure(info.measure);
         events->counters[i] = (struct profile_counted){
             .number = i, .name = {name, events->text.length}, .measure = measure};
         rc = name ? LAM_OK : LAM_E_NOMEM;

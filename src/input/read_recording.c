@@ -70,7 +70,7 @@ static const struct image *first_with_events(const struct recording *rec)
     return NULL;
 }
 
-static enum profile_measure measure_of(uint32_t measure)
+enum profile_measure recording_measure(uint32_t measure)
 {
     switch (measure) {
     case STREAM_MEASURE_TICKS:
@@ -130,7 +130,7 @@ static int push_session(struct pusher *pusher)
         .complete = session->is_complete,
         .has_samples = sampled != NULL,
         .has_intervals = recorded != NULL || rec->profiles.count > 0,
-        .measure = recorded ? measure_of(recorded->measure) : PROFILE_MEASURE_TIME,
+        .measure = recorded ? recording_measure(recorded->measure) : PROFILE_MEASURE_TIME,
         .engine = engine_of_most(rec),
         .kernel_mode = sampled ? sampled->kernel_mode : session->kernel_mode,
         .rate_hz = rate_hz > 0 && rate_hz < 1e9 ? (uint32_t)lrint(rate_hz) : 0,

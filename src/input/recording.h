@@ -163,6 +163,9 @@ int recording_link(struct recording *rec, struct lam_error *err);
 
 void recording_free(struct recording *rec);
 
+/* What a stream says that it counts: enum stream_measure. */
+enum profile_measure recording_measure(uint32_t measure);
+
 /* Whether events of it count something else than time. */
 bool recording_measures_other(const struct recording *rec);
 
