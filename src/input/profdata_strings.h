@@ -48,7 +48,6 @@ struct profdata_strings {
     bool has_addresses;
     struct profdata_strings *lender; /* of a shared one: who has them; NULL */
     pthread_mutex_t *lender_lock;
-    bool has_long_ways; /* some virtual id's arguments go it */
     struct map plain; /* address of a label → its name; above it, whether there are arguments behind it */
     struct profdata_args *args; /* NULL as well */
     struct strbuf scratch;

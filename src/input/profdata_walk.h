@@ -28,7 +28,7 @@ struct profdata_walk {
     struct nest_totals totals;
     struct profdata_skeleton skeleton; /* for profdata_push_ready(), of a sink that wants sums or has branches */
     struct pool *pool;                 /* NULL: one thread */
-    struct profdata_ready { /* of profdata_push_ready() */
+    struct {                           /* of profdata_push_ready() */
         bool is_ready;
         struct profdata_order order;
         struct profdata_added *sums; /* for a sink that wants them; the look has made them already if it could */
@@ -65,7 +65,7 @@ int profdata_walk_chunks(struct profdata_walk *walk, struct profdata_skeleton *s
                          struct pool *pool, struct profdata_sums *sums);
 
 /* Several files of one sink to its branches, one after the other: files that fit, and whose intervals nest.
- * The sink knows their processes and threads. profdata_strings_load() first, where arguments are wanted. */
+ * The sink knows their processes and threads. */
 enum { PROFDATA_PART_EVENTS = 1 << 13, PROFDATA_FORWARD_PART_EVENTS = 1 << 12 };
 bool profdata_fits_parts(const struct profdata_walk *walk, const struct profdata_order *order);
 int profdata_walk_parts(struct profdata_walk *const *walks, size_t count, struct pool *pool);
