@@ -1,7 +1,5 @@
 #include "input/input_groups.h"
 
-#include <string.h>
-
 #include "base/file.h"
 #include "base/memory.h"
 #include "input/input_kind.h"
@@ -110,18 +108,18 @@ static int place_events(struct finding *finding, const struct found *events)
 /* The group that a file's process is in; the others' for what cannot be read, which is counted there. */
 static struct input_group *group_of_profile(struct finding *finding, const char *path)
 {
-    struct profile_writer writer = {0};
+    struct profdata_metadata meta = {0};
     struct input_group *group = &finding->others;
-    if (profile_writer_of(path, &writer)) {
+    if (profdata_metadata_of(&meta, path, NULL) >= 0) {
         array_each(&finding->inputs, found)
         {
-            if (found->group != NO_INDEX && recording_holds_writer(&found->rec, &writer)) {
+            if (found->group != NO_INDEX && recording_holds_writer(&found->rec, &meta)) {
                 group = &finding->groups->items.items[found->group];
                 break;
             }
         }
     }
-    profile_writer_free(&writer);
+    profdata_metadata_free(&meta);
     return group;
 }
 

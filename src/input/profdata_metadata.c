@@ -139,6 +139,21 @@ int profdata_metadata_read(struct profdata_metadata *meta, struct profdata_strin
     return rc;
 }
 
+int profdata_metadata_of(struct profdata_metadata *meta, const char *path, struct lam_error *err)
+{
+    struct profdata_file file;
+    struct profdata_strings strings;
+    *meta = (struct profdata_metadata){.measure = PROFILE_MEASURE_TIME};
+    int rc = profdata_open(&file, path, err);
+    if (rc < 0)
+        return rc;
+    profdata_strings_peek(&strings, &file);
+    rc = profdata_metadata_read(meta, &strings);
+    profdata_strings_close(&strings);
+    profdata_close(&file);
+    return rc;
+}
+
 void profdata_metadata_free(struct profdata_metadata *meta)
 {
     strbuf_free(&meta->command);

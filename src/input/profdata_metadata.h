@@ -18,6 +18,9 @@ struct profdata_metadata {
 /* Reads it; what is missing or broken is counted in the file's faults and left unknown. LAM_OK or LAM_E_NOMEM. */
 int profdata_metadata_read(struct profdata_metadata *meta, struct profdata_strings *strings);
 
+/* The same of a file that is not open: also codes of profdata_open(). Freed by the caller, also after a failure. */
+int profdata_metadata_of(struct profdata_metadata *meta, const char *path, struct lam_error *err);
+
 /* The same from its text. False when it is broken: what stood before the fault is filled in. */
 bool profdata_metadata_parse(struct profdata_metadata *meta, const char *text, size_t size);
 

@@ -17,6 +17,9 @@
 
 #define NO_INDEX UINT32_MAX
 
+/* The clock on the wall may be set between a process's start and what it writes of it later. */
+enum { RECORDING_CLOCK_SLACK_NS = 5000000 };
+
 struct recording_text { /* in the arena */
     const char *bytes;
     size_t size;

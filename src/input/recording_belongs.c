@@ -1,11 +1,6 @@
 #include "input/recording_belongs.h"
 
-#include <string.h>
-
 #include "base/strbuf.h"
-
-/* The clock on the wall may be set between a process's start and what it writes of it later. */
-enum { CLOCK_SLACK_NS = 5000000 };
 
 bool recording_has_account(const struct recording *rec)
 {
@@ -26,13 +21,14 @@ static int64_t end_of(const struct recording *rec, const struct image *image)
         return life->exit_ns;
     if (image->has_end)
         return image->end_ns;
-    return INT64_MAX - CLOCK_SLACK_NS;
+    return INT64_MAX - RECORDING_CLOCK_SLACK_NS;
 }
 
 static bool was_there(const struct recording *rec, const struct image *image, int64_t at_unix_ns)
 {
     int64_t at_ns = at_unix_ns - rec->zero_wall_ns;
-    return image->start_ns - CLOCK_SLACK_NS <= at_ns && at_ns <= end_of(rec, image) + CLOCK_SLACK_NS;
+    return image->start_ns - RECORDING_CLOCK_SLACK_NS <= at_ns &&
+           at_ns <= end_of(rec, image) + RECORDING_CLOCK_SLACK_NS;
 }
 
 /* ---- recordings of events ---- */
@@ -67,24 +63,6 @@ bool recording_holds_all_of(const struct recording *rec, const struct recording 
 
 /* ---- self-profiles ---- */
 
-bool profile_writer_of(const char *path, struct profile_writer *writer)
-{
-    struct profdata_file file;
-    struct profdata_strings strings;
-    if (profdata_open(&file, path, NULL) < 0)
-        return false;
-    profdata_strings_peek(&strings, &file);
-    int rc = profdata_metadata_read(&writer->meta, &strings);
-    profdata_strings_close(&strings);
-    profdata_close(&file);
-    return rc >= 0 && writer->meta.is_known && writer->meta.start_unix_ns != 0;
-}
-
-void profile_writer_free(struct profile_writer *writer)
-{
-    profdata_metadata_free(&writer->meta);
-}
-
 static size_t without_end(const char *text, size_t size, char end)
 {
     while (size > 0 && text[size - 1] == end)
@@ -109,9 +87,10 @@ static bool has_command(const struct image *image, const struct strbuf *command)
     return true;
 }
 
-bool recording_holds_writer(const struct recording *rec, const struct profile_writer *writer)
+bool recording_holds_writer(const struct recording *rec, const struct profdata_metadata *meta)
 {
-    const struct profdata_metadata *meta = &writer->meta;
+    if (!meta->is_known || meta->start_unix_ns == 0)
+        return false;
     if (meta->measure != PROFILE_MEASURE_TIME || recording_measures_other(rec))
         return false;
     array_each(&rec->images, image)

@@ -11,15 +11,7 @@ bool recording_has_account(const struct recording *rec);
 /* Whether every stream of `events` is of a process of `rec`. Both linked. */
 bool recording_holds_all_of(const struct recording *rec, const struct recording *events);
 
-/* Who wrote a self-profile. */
-struct profile_writer {
-    struct profdata_metadata meta;
-};
-
-/* False when the file does not say it. */
-bool profile_writer_of(const char *path, struct profile_writer *writer);
-void profile_writer_free(struct profile_writer *writer); /* all-zero is fine */
-
-bool recording_holds_writer(const struct recording *rec, const struct profile_writer *writer);
+/* Whether a process of it wrote the self-profile that says this; false when it does not say who did. */
+bool recording_holds_writer(const struct recording *rec, const struct profdata_metadata *meta);
 
 #endif

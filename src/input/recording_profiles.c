@@ -10,9 +10,6 @@
 #include "base/strbuf.h"
 #include "input/profdata_metadata.h"
 
-/* Of the clock on the wall between a process's start and a profile's, where somebody set it meanwhile. */
-enum { CLOCK_SLACK_NS = 5000000 };
-
 static void note_unreadable(struct recording *rec, const char *what)
 {
     rec->unreadable_streams++;
@@ -36,7 +33,7 @@ static uint32_t image_of(const struct recording *rec, uint32_t pid, int64_t at_n
     uint32_t best = NO_INDEX;
     for (uint32_t i = 0; i < rec->images.count; i++) {
         const struct image *image = &rec->images.items[i];
-        if (image->pid != pid || image->start_ns > at_ns + CLOCK_SLACK_NS)
+        if (image->pid != pid || image->start_ns > at_ns + RECORDING_CLOCK_SLACK_NS)
             continue;
         if (best == NO_INDEX || image->start_ns >= rec->images.items[best].start_ns)
             best = i;
@@ -67,7 +64,7 @@ static const char *join_by_name(const struct recording *rec, struct recording_pr
 {
     uint32_t pid = pid_of_name(profile->path);
     if (pid)
-        profile->image = image_of(rec, pid, INT64_MAX - CLOCK_SLACK_NS);
+        profile->image = image_of(rec, pid, INT64_MAX - RECORDING_CLOCK_SLACK_NS);
     if (profile->image == NO_INDEX)
         return "does not say by which process it was written";
     profile->zero_ns = rec->images.items[profile->image].start_ns;
@@ -106,28 +103,23 @@ static int look_at(struct recording *rec, const char *path)
     struct lam_error err = LAM_ERROR_INIT;
     struct recording_profile profile = {.path = mem_strdup(path), .image = NO_INDEX};
     struct profdata_metadata meta = {0};
-    struct profdata_file file;
     if (!profile.path)
         return LAM_E_NOMEM;
-    int rc = profdata_open(&file, path, &err);
+    int rc = profdata_metadata_of(&meta, path, &err);
     if (rc < 0) {
+        profdata_metadata_free(&meta);
         mem_free(profile.path);
         if (rc != LAM_E_NOMEM)
             note_unreadable(rec, err.msg);
         return rc == LAM_E_NOMEM ? rc : LAM_OK;
     }
-    struct profdata_strings strings;
-    profdata_strings_peek(&strings, &file);
-    rc = profdata_metadata_read(&meta, &strings);
-    profdata_strings_close(&strings);
-    profdata_close(&file);
-    const char *why_not = rc < 0 ? NULL : join(rec, &meta, &profile);
+    const char *why_not = join(rec, &meta, &profile);
     if (why_not)
         note_file(rec, path_name(path), why_not);
     profdata_metadata_free(&meta);
-    bool is_copy = rc >= 0 && !why_not && is_known(rec, &profile);
+    bool is_copy = !why_not && is_known(rec, &profile);
     rec->duplicate_streams += is_copy;
-    if (rc >= 0 && !why_not && !is_copy)
+    if (!why_not && !is_copy)
         rc = array_push(&rec->profiles, profile);
     if (rc < 0 || why_not || is_copy)
         mem_free(profile.path);
