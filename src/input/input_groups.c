@@ -123,9 +123,8 @@ static struct input_group *group_of_profile(struct finding *finding, const char 
     return group;
 }
 
-static int place_file(struct finding *finding, const char *path)
+static int place_file(struct input_group *group, const char *path)
 {
-    struct input_group *group = group_of_profile(finding, path);
     return add_path(group, &group->profiles, path);
 }
 
@@ -133,20 +132,25 @@ static int place_file(struct finding *finding, const char *path)
 static int place_directory(struct finding *finding, const char *path, struct lam_error *err)
 {
     struct profile_files files = {0};
+    LAM_ARRAY(struct input_group *) places = {0};
     bool is_divided = false;
     int rc = read_profdata_files(path, &files, err);
-    for (size_t i = 0; rc >= 0 && i < files.count && !is_divided; i++)
-        is_divided = group_of_profile(finding, files.items[i]) != &finding->others;
+    for (size_t i = 0; rc >= 0 && i < files.count; i++) {
+        struct input_group *group = group_of_profile(finding, files.items[i]);
+        is_divided = is_divided || group != &finding->others;
+        rc = array_push(&places, group);
+    }
     if (rc >= 0 && !is_divided)
-        rc = add_path(&finding->others, &finding->others.profiles, path);
+        rc = place_file(&finding->others, path);
     for (size_t i = 0; i < files.count; i++) {
         if (rc >= 0 && is_divided)
-            rc = place_file(finding, files.items[i]);
+            rc = place_file(places.items[i], files.items[i]);
         if (rc >= 0 && is_divided)
             rc = array_push(&finding->groups->names, files.items[i]);
         if (rc < 0 || !is_divided)
             mem_free(files.items[i]);
     }
+    array_free(&places);
     array_free(&files);
     return rc;
 }
@@ -162,9 +166,9 @@ static int place_others(struct finding *finding, struct lam_error *err)
         if (!is_profile(found->kind))
             rc = place_events(finding, found);
         else if (!has_leaders)
-            rc = add_path(&finding->others, &finding->others.profiles, found->path);
+            rc = place_file(&finding->others, found->path);
         else if (found->kind == INPUT_PROFDATA)
-            rc = place_file(finding, found->path);
+            rc = place_file(group_of_profile(finding, found->path), found->path);
         else
             rc = place_directory(finding, found->path, err);
     }
