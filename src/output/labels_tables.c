@@ -39,11 +39,16 @@ const char *labels_measure_name(enum profile_measure measure)
     return (size_t)measure < sizeof names / sizeof *names ? names[measure] : "other";
 }
 
-struct unit_text labels_amount(const struct labels *labels, uint64_t amount)
+struct unit_text labels_measured(enum profile_measure measure, uint64_t amount)
 {
-    if (labels_measure_is_time(labels->session.measure))
+    if (labels_measure_is_time(measure))
         return unit_seconds((double)amount / 1e9);
     return unit_count_short((double)amount);
+}
+
+struct unit_text labels_amount(const struct labels *labels, uint64_t amount)
+{
+    return labels_measured(labels->session.measure, amount);
 }
 
 const char *labels_unit_title(const struct report *report, uint32_t process)
@@ -619,23 +624,17 @@ static int make_artifacts(struct maker *maker)
     return LAM_OK;
 }
 
-static struct unit_text counted(const struct label_counter *row, uint64_t amount)
-{
-    return row->measure == PROFILE_MEASURE_CPU_TIME ? unit_seconds((double)amount / 1e9)
-                                                    : unit_count_short((double)amount);
-}
-
 static void counter_cells(struct maker *maker, struct table *table, const struct label_counter *row,
                           uint64_t whole)
 {
     const struct label_name *name = &maker->labels->names.items[row->name];
     name_cell(maker, table, name->label);
     name_cell(maker, table, name->kind);
-    table_cell(table, counted(row, row->self).text);
+    table_cell(table, labels_measured(row->measure, row->self).text);
     table_cell(table, unit_percent(labels_share(row->self, whole)).text);
-    table_cell(table, counted(row, row->total).text);
+    table_cell(table, labels_measured(row->measure, row->total).text);
     count_cell(table, row->count);
-    table_cell(table, counted(row, row->max).text);
+    table_cell(table, labels_measured(row->measure, row->max).text);
 }
 
 /* One counter's rows, from *at on. */

@@ -1,8 +1,6 @@
 #include "output/write_calls.h"
 #include "output/write_labels.h"
 
-enum { NANO_DECIMALS = 9 };
-
 struct writer {
     struct json_writer *json;
     const struct report_view *view;
@@ -36,18 +34,10 @@ static void put_name(struct writer *w, uint32_t name, bool is_caller)
     put_text(w, is_caller ? "caller_module" : "module", called->module);
 }
 
-/* NAME_s where time was measured, else NAME_units; the other one is null. */
-static void put_amount(struct writer *w, const char *seconds, const char *units, uint64_t amount)
+static void put_amount(struct writer *w, const char *name, uint64_t amount)
 {
-    bool is_time = labels_measure_is_time(w->calls->measure);
-    if (is_time)
-        json_member_fixed(w->json, seconds, (double)amount / 1e9, NANO_DECIMALS);
-    else
-        json_member_null(w->json, seconds);
-    if (is_time)
-        json_member_null(w->json, units);
-    else
-        json_member_u64(w->json, units, amount);
+    labels_amount_json(w->json, name, (int64_t)amount, labels_measure_is_time(w->calls->measure),
+                       true);
 }
 
 static void put_counts(struct writer *w, uint64_t count, uint64_t samples)
@@ -85,7 +75,7 @@ static void put_neighbours(struct writer *w, const char *key, const struct call_
         json_put_object(w->json);
         put_name(w, are_callers ? edge->caller : edge->callee, false);
         put_counts(w, edge->count, part.samples);
-        put_amount(w, "time_s", "time_units", part.ns);
+        put_amount(w, "time", part.ns);
         json_member_double(w->json, "share", labels_share(part.ns, whole));
         json_put_end(w->json);
     }
@@ -107,8 +97,8 @@ static int put_around(struct writer *w, uint32_t name)
             json_member_null(w->json, "calls_of_itself");
         else
             json_member_u64(w->json, "calls_of_itself", around.calls_of_itself);
-        put_amount(w, "self_s", "self_units", function->self.ns);
-        put_amount(w, "time_s", "time_units", function->total.ns);
+        put_amount(w, "self", function->self.ns);
+        put_amount(w, "time", function->total.ns);
         json_member_double(w->json, "share", labels_share(function->total.ns, w->calls->whole_ns));
         put_neighbours(w, "callers", &around, true);
         put_neighbours(w, "callees", &around, false);
@@ -154,8 +144,8 @@ static void put_pairs(struct writer *w)
         put_name(w, edge->caller, true);
         put_name(w, edge->callee, false);
         put_counts(w, edge->count, edge->time.samples);
-        put_amount(w, "self_s", "self_units", edge->self.ns);
-        put_amount(w, "time_s", "time_units", edge->time.ns);
+        put_amount(w, "self", edge->self.ns);
+        put_amount(w, "time", edge->time.ns);
         json_member_double(w->json, "share", labels_share(edge->time.ns, w->calls->whole_ns));
         json_put_end(w->json);
     }
@@ -173,8 +163,8 @@ static int put_functions(struct writer *w)
         put_name(w, names.items[i], false);
         put_text(w, "file", w->calls->names.items[names.items[i]].file);
         json_member_u64(w->json, "samples", function->self.samples);
-        put_amount(w, "self_s", "self_units", function->self.ns);
-        put_amount(w, "time_s", "time_units", function->total.ns);
+        put_amount(w, "self", function->self.ns);
+        put_amount(w, "time", function->total.ns);
         json_member_double(w->json, "share", labels_share(function->self.ns, w->calls->whole_ns));
         json_put_end(w->json);
     }

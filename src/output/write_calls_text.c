@@ -22,8 +22,7 @@ struct writer {
 
 static struct unit_text amount(const struct writer *w, uint64_t ns)
 {
-    return labels_measure_is_time(w->calls->measure) ? unit_seconds((double)ns / 1e9)
-                                                     : unit_count_short((double)ns);
+    return labels_measured(w->calls->measure, ns);
 }
 
 static double share_of_all(const struct writer *w, uint64_t ns)

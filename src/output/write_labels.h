@@ -24,6 +24,10 @@ void write_labels_json(struct json_writer *json, const struct report *report,
 
 /* A time, or a count of whatever was measured. */
 struct unit_text labels_amount(const struct labels *labels, uint64_t amount);
+struct unit_text labels_measured(enum profile_measure measure, uint64_t amount);
+/* NAME_s where time was measured, else NAME_units; the other one is null, and both where it is not known. */
+void labels_amount_json(struct json_writer *json, const char *name, int64_t amount, bool is_time,
+                        bool is_known);
 const char *labels_measure_name(enum profile_measure measure); /* "time", "instructions" */
 bool labels_measure_is_time(enum profile_measure measure);
 

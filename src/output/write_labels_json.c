@@ -15,19 +15,24 @@ struct writer {
     bool is_time;
 };
 
-/* NAME_s where time was measured, else NAME_units; the other one is null. */
+void labels_amount_json(struct json_writer *json, const char *name, int64_t amount, bool is_time,
+                        bool is_known)
+{
+    json_put_key_parts(json, name, "_s");
+    if (is_time && is_known)
+        json_put_decimal(json, amount, NANO_DECIMALS);
+    else
+        json_put_null(json);
+    json_put_key_parts(json, name, "_units");
+    if (!is_time && is_known)
+        json_put_i64(json, amount);
+    else
+        json_put_null(json);
+}
+
 static void put_amount(struct writer *w, const char *name, int64_t amount, bool is_known)
 {
-    json_put_key_parts(w->json, name, "_s");
-    if (w->is_time && is_known)
-        json_put_decimal(w->json, amount, NANO_DECIMALS);
-    else
-        json_put_null(w->json);
-    json_put_key_parts(w->json, name, "_units");
-    if (!w->is_time && is_known)
-        json_put_i64(w->json, amount);
-    else
-        json_put_null(w->json);
+    labels_amount_json(w->json, name, amount, w->is_time, is_known);
 }
 
 static void put(struct writer *w, const char *name, uint64_t amount)
