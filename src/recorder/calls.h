@@ -28,7 +28,7 @@ struct frame {
     uint64_t ref;   /* of its event; 0: none yet */
     uint64_t inner; /* active time of its direct calls, as far as they were timed. Of an interval, the time when it began */
     uint64_t spent; /* the stack's when it began */
-    uint64_t in_tree; /* of those, what is in the tree, where the frame itself is not */
+    uint64_t in_tree; /* of its direct calls' time, what is in the tree, where the frame itself is not */
     struct stream_tree_node *node;
     uint32_t label;
     uint32_t node_id;
