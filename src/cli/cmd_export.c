@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/options.h"
 #include "base/out_file.h"
 #include "base/units.h"

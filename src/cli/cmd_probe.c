@@ -5,7 +5,6 @@
 #include "analysis/report.h"
 #include "analysis/sink_tee.h"
 #include "analysis/symbol_names.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/units.h"
@@ -13,6 +12,7 @@
 #include "cli/common_options.h"
 #include "cli/launcher_talk.h"
 #include "cli/recording_ready.h"
+#include "cli/recording_symbols.h"
 #include "input/input_kind.h"
 #include "input/read_recording.h"
 #include "output/write_probe.h"
@@ -103,11 +103,7 @@ static int show(struct probe *probe, const struct report *report, const struct p
 
 static int open_symbols(const char *recording, struct symbols **symbols, struct lam_error *err)
 {
-    char *dir = path_is_dir(recording) ? mem_strdup(recording) : path_dir(recording);
-    if (!dir)
-        return lam_error_set(err, LAM_E_NOMEM, "probe: out of memory");
-    int rc = symbols_open(symbols, dir, err);
-    mem_free(dir);
+    int rc = recording_symbols_of(recording, symbols, err);
     if (rc == LAM_OK || rc == LAM_E_NOMEM)
         return rc;
     launcher_say("warning: %s; no frame has a name", err->msg);

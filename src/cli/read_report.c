@@ -1,22 +1,16 @@
 #include "cli/read_report.h"
 
 #include "analysis/sink_tee.h"
-#include "base/file.h"
-#include "base/memory.h"
 #include "cli/launcher_talk.h"
 #include "cli/read_cargo.h"
 #include "cli/recording_ready.h"
+#include "cli/recording_symbols.h"
 #include "output/report_rows.h"
 
-/* The sidecar of the recording, or of the one that a stream file lies in; none is no failure: units, processes and waits are
- * worth reading without. */
+/* None is no failure: units, processes and waits are worth reading without. */
 static int open_symbols(const char *recording, struct symbols **symbols, struct lam_error *err)
 {
-    char *dir = path_is_dir(recording) ? mem_strdup(recording) : path_dir(recording);
-    if (!dir)
-        return lam_error_set(err, LAM_E_NOMEM, "report: out of memory");
-    int rc = symbols_open(symbols, dir, err);
-    mem_free(dir);
+    int rc = recording_symbols_of(recording, symbols, err);
     if (rc == LAM_OK || rc == LAM_E_NOMEM)
         return rc;
     if (rc != LAM_E_NOTFOUND)

@@ -4,13 +4,19 @@
 #include "base/memory.h"
 #include "cli/launcher_talk.h"
 
-/* Beside a stream file, or in the recording. */
+int recording_symbols_of(const char *recording, struct symbols **symbols, struct lam_error *err)
+{
+    char *dir = path_is_dir(recording) ? mem_strdup(recording) : path_dir(recording);
+    int rc = dir ? symbols_open(symbols, dir, err)
+                 : lam_error_set(err, LAM_E_NOMEM, "symbols: out of memory");
+    mem_free(dir);
+    return rc;
+}
+
 static int open_one(const char *recording, struct symbols **symbols)
 {
     struct lam_error cause = LAM_ERROR_INIT;
-    char *dir = path_is_dir(recording) ? mem_strdup(recording) : path_dir(recording);
-    int rc = dir ? symbols_open(symbols, dir, &cause) : LAM_E_NOMEM;
-    mem_free(dir);
+    int rc = recording_symbols_of(recording, symbols, &cause);
     if (rc < 0 && rc != LAM_E_NOTFOUND && rc != LAM_E_NOMEM)
         launcher_say("frames have no names: %s", cause.msg);
     return rc == LAM_E_NOMEM ? rc : LAM_OK;
