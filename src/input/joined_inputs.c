@@ -415,14 +415,14 @@ static int64_t shift_of(const struct part_start *start, int64_t zero_ns)
 }
 
 /* From the earliest start to the last end; PROFILE_UNKNOWN where one of them does not know its own. */
-static uint64_t elapsed_of_all(const struct part_start *starts, size_t count)
+static uint64_t elapsed_of_all(const struct part_start *starts, size_t count, int64_t zero_ns)
 {
     uint64_t most = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t elapsed = starts[i].session.elapsed_ns;
         if (elapsed == PROFILE_UNKNOWN)
             return PROFILE_UNKNOWN;
-        elapsed += (uint64_t)shift_of(&starts[i], earliest(starts, count));
+        elapsed += (uint64_t)shift_of(&starts[i], zero_ns);
         most = elapsed > most ? elapsed : most;
     }
     return most;
@@ -430,13 +430,14 @@ static uint64_t elapsed_of_all(const struct part_start *starts, size_t count)
 
 /* An account of CPU time, a command and a machine are each one's own: of all of them there is none. How was sampled is said as
  * the first one says it. */
-static int push_session(const struct joined *joined, const struct part_start *starts, size_t count)
+static int push_session(const struct joined *joined, const struct part_start *starts, size_t count,
+                        int64_t zero_ns)
 {
     struct profile_session session = {
         .command = "",
         .directory = "",
-        .started_at_unix_ns = earliest(starts, count),
-        .elapsed_ns = elapsed_of_all(starts, count),
+        .started_at_unix_ns = zero_ns,
+        .elapsed_ns = elapsed_of_all(starts, count, zero_ns),
         .charged_cpu_ns = PROFILE_UNKNOWN,
         .exit_code = -1,
         .complete = true,
@@ -461,12 +462,13 @@ static int push_session(const struct joined *joined, const struct part_start *st
 static int read_parts(struct joined *joined, const struct joined_part *parts,
                       const struct part_start *starts, size_t count, struct lam_error *err)
 {
-    int rc = push_session(joined, starts, count);
+    const int64_t zero_ns = earliest(starts, count);
+    int rc = push_session(joined, starts, count, zero_ns);
     for (size_t i = 0; rc >= 0 && i < count; i++) {
         struct profile_sink sink = sink_of(joined);
         joined->base = joined->last;
         joined->recording = parts[i].recording;
-        joined->shift_ns = shift_of(&starts[i], earliest(starts, count));
+        joined->shift_ns = shift_of(&starts[i], zero_ns);
         array_clear(&joined->labels);
         array_clear(&joined->path_ids);
         rc = parts[i].read(&parts[i], &sink, err);
