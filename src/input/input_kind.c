@@ -77,11 +77,6 @@ static bool is_report(const struct head *head)
     return true;
 }
 
-static bool has_profile_name(const char *name)
-{
-    return text_ends_with(name, ".mm_profdata");
-}
-
 /* A directory is one of self-profiles when a file in it is one, by content, or says so by its name: a damaged one has no
  * content left to go by, and must be missed loudly rather than overlooked. */
 static int kind_of_dir(const char *path, enum input_kind *kind, struct lam_error *err)
@@ -100,7 +95,7 @@ static int kind_of_dir(const char *path, enum input_kind *kind, struct lam_error
         else if (path_is_dir(file))
             has_dirs = true;
         else
-            is_found = has_profile_name(entries.items[i].name) || read_profdata_probe(file);
+            is_found = read_profdata_takes(file);
         mem_free(file);
     }
     if (rc >= 0 && !is_found)

@@ -102,14 +102,18 @@ static int add_file(struct reading *reading, const char *path)
     return LAM_OK;
 }
 
+bool read_profdata_takes(const char *path)
+{
+    return text_ends_with(path, ".mm_profdata") || read_profdata_probe(path);
+}
+
 int read_profdata_files(const char *dir, struct profile_files *files, struct lam_error *err)
 {
     struct dir_entries entries = {0};
     int rc = dir_list(dir, &entries, err);
     for (size_t i = 0; rc >= 0 && i < entries.count; i++) {
         char *file = path_join(dir, entries.items[i].name);
-        bool is_wanted = file && !path_is_dir(file) &&
-                         (text_ends_with(file, ".mm_profdata") || read_profdata_probe(file));
+        bool is_wanted = file && !path_is_dir(file) && read_profdata_takes(file);
         if (!file || (is_wanted && array_push(files, file) < 0))
             rc = LAM_E_NOMEM;
         if (rc < 0 || !is_wanted)

@@ -22,4 +22,7 @@ int read_profdata_files(const char *dir, struct profile_files *files, struct lam
 bool profdata_is_magic(const void *bytes, size_t size);
 bool read_profdata_probe(const char *path); /* whether a regular file begins with it */
 
+/* Whether a file in a directory is taken for a self-profile, by content or by its name: a damaged one has no content left to go by. */
+bool read_profdata_takes(const char *path);
+
 #endif
