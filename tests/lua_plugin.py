@@ -306,7 +306,6 @@ stops()
 f()
 lamella.stop()
 print(lamella.start{path = "/proc/nothing"})
-print(lamella.start{options = "calls=what"})
 lamella.instant("off") lamella.interval("off"):finish()
 """
 
@@ -317,7 +316,7 @@ def test_started_deep_in_a_stack_and_stopped_in_a_call():
     env.pop("LAMELLA_OUT", None)
     done = subprocess.run([LUA, script("api.lua", API)], env=env, capture_output=True, timeout=60, check=False)
     equal(done.returncode, 0, done.stderr)
-    check(done.stdout.startswith(b"nil\t/proc/nothing: ") and b"nil\tcalls=what: " in done.stdout, f"start that fails: {done.stdout}")
+    check(done.stdout.startswith(b"nil\t/proc/nothing: "), f"start that fails: {done.stdout}")
     found = counts("api.lamella")
     equal(found["inside (api.lua:3)"] + found["anonymous (api.lua:3)"], 31, "calls that were open at the start")
     equal(found["f (api.lua:8)"], 7, "calls, one of them in a coroutine that is older than the start")
@@ -325,6 +324,45 @@ def test_started_deep_in_a_stack_and_stopped_in_a_call():
     equal((found["part"], found["other"]), (1, 1), "intervals")
     deepest = max(row["depth"] for row in report("api.lamella")["paths"])
     check(deepest >= 31, f"depth {deepest}")
+
+
+WISHES = """
+local start, stop = require "lamella".start, require "lamella".stop
+print(start{pth = "x"}) print(start{[1] = "x"}) print(start(7)) print(start{path = 7}) print(start{path = "a\\0b"}) print(start{options = true}) print(start{count = "x"}) print(start{count = -1})
+print(start{options = "calls=bogus"})
+print(start(setmetatable({path = "x.lamella"}, {__index = {options = "mode=flight"}})))
+print(start{path = "x.lamella"})
+print(start{path = "y.lamella"})
+print(start{count = 7})
+print(start{})
+local function f() end
+f()
+stop()
+print(start())
+"""
+
+
+def test_what_start_does_not_take():
+    env = {**os.environ, "LUA_CPATH": os.path.join(BUILD, "plugins", "lua", "?.so") + ";;"}
+    env.pop("LAMELLA_OUT", None)
+    refused = [b"nil\t'pth' is none of path, options and count", b"nil\ta number as a key is none of path, options and count",
+               b"nil\tstart takes a table, not number", b"nil\tpath should be a string, not number", b"nil\tpath should be a string, not one with zeros in it",
+               b"nil\toptions should be a string, not boolean", *[b"nil\tcount should be a number of instructions, or 0 for every call"] * 2,
+               b"nil\toptions: calls: `bogus` should be all, one_in, threshold, tree or auto", b"nil\toptions: mode=flight needs max_bytes"]
+    count = b"true\tthe count stays as it is: recording is on already"
+    shutil.rmtree("x.lamella", ignore_errors=True)
+    done = subprocess.run([LUA, script("wishes.lua", WISHES)], env=env, capture_output=True, timeout=60, check=False)
+    open_already = b"true\tpath and options do not count: the recorder is open already"
+    equal(done.stdout.splitlines(), refused + [b"true", open_already, count, b"true", b"nil\tno path and no LAMELLA_OUT"], done.stderr)
+    check(os.path.exists("x.lamella") and not os.path.exists("y.lamella"), "one recording")
+    shutil.rmtree("x.lamella")
+    lines = lua("wishes.lua").splitlines()
+    elsewhere = [b"true\tthe path '%s.lamella' does not count: LAMELLA_OUT is set, to 'r.lamella'" % name for name in (b"x", b"y")]
+    equal(lines, refused + elsewhere + [count, b"true", b"true"], "with LAMELLA_OUT")
+    check(not os.path.exists("x.lamella"), "the path was said not to count")
+    equal(counts()["f (wishes.lua:10)"], 1, "what is refused ends no recording")
+    done = subprocess.run([LUA, "wishes.lua"], env={**env, "LAMELLA_OPTIONS": "clock=sun"}, capture_output=True, timeout=60, check=False)
+    check(b"nil\tLAMELLA_OPTIONS: clock: `sun` should be auto, tsc, " in done.stdout, done.stdout)
 
 
 INTERVALS = """

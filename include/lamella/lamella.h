@@ -134,7 +134,7 @@ LAM_API void lam_options_init(struct lam_options *options);
  * Returns LAM_OK; LAM_E_INVAL with nothing changed for a text that it does not understand. */
 LAM_API int lam_options_parse(struct lam_options *options, const char *text);
 
-/* What is wrong with such a text, or with what it asks for, in words: "`64q` should be a number: ...", cut to `size` bytes with the
+/* What is wrong with such a text, or with what it asks for, in words: "max_bytes: `64q` should be a number: ...", cut to `size` bytes with the
  * NUL; "" when nothing is. Returns LAM_OK or LAM_E_INVAL. */
 LAM_API int lam_options_explain(const char *text, char *why, size_t size);
 

@@ -1,5 +1,6 @@
 /* lua_module.c: `require "lamella"`. */
 #include <lauxlib.h>
+#include <limits.h>
 #include <lualib.h>
 #include <stdlib.h>
 
@@ -136,35 +137,95 @@ static int begin(lua_State *L, int count)
     return rc;
 }
 
-static const char *field(lua_State *L, const char *name)
+/* What start() is told. Texts stay on Lua's stack. */
+struct wishes {
+    const char *path, *options;
+    int count;
+};
+
+/* The first key of the table at 1 that is not known: why it is refused, on top of the stack; else NULL. */
+static const char *refuse_keys(lua_State *L)
 {
-    lua_getfield(L, 1, name); /* stays there as long as the text is needed */
-    return luaL_optstring(L, -1, NULL);
+    static const char *const known[] = {"path", "options", "count", NULL};
+    for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+        const char *const *row = known;
+        while (key && *row && strcmp(*row, key) != 0)
+            row++;
+        if (!key || !*row)
+            return lua_pushfstring(L, "%s%s%s is none of path, options and count", key ? "'" : "a ",
+                                   key ? key : luaL_typename(L, -2), key ? "'" : " as a key");
+    }
+    return NULL;
 }
 
-/* start([{path =, options =, count =}]): true, or nil and why not. */
+static const char *wish_text(lua_State *L, const char *key, const char **text)
+{
+    size_t size = 0;
+    int type = lua_getfield(L, 1, key); /* stays there as long as the text is needed */
+    *text = type == LUA_TSTRING ? lua_tolstring(L, -1, &size) : NULL;
+    if (type == LUA_TNIL || (*text && strlen(*text) == size))
+        return NULL;
+    return lua_pushfstring(L, "%s should be a string, not %s", key,
+                           *text ? "one with zeros in it" : luaL_typename(L, -1));
+}
+
+static const char *wish_count(lua_State *L, int *count)
+{
+    if (lua_getfield(L, 1, "count") == LUA_TNIL)
+        return NULL;
+    lua_Integer wanted = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : -1;
+    *count = (int)wanted;
+    return wanted >= 0 && wanted <= INT_MAX
+               ? NULL
+               : lua_pushliteral(L,
+                                 "count should be a number of instructions, or 0 for every call");
+}
+
+/* Why it cannot be done; else NULL. */
+static const char *read_wishes(lua_State *L, struct wishes *wishes)
+{
+    *wishes = (struct wishes){.count = look_every(getenv("LAMELLA_LUA"))};
+    if (lua_isnoneornil(L, 1))
+        return NULL;
+    if (!lua_istable(L, 1))
+        return lua_pushfstring(L, "start takes a table, not %s", luaL_typename(L, 1));
+    const char *refused = refuse_keys(L);
+    refused = refused ? refused : wish_text(L, "path", &wishes->path);
+    refused = refused ? refused : wish_text(L, "options", &wishes->options);
+    return refused ? refused : wish_count(L, &wishes->count);
+}
+
+/* start([{path =, options =, count =}]): true, and what of it does not count, if anything; or nil and why not. */
 static int start(lua_State *L)
 {
-    const char *path = NULL, *text = NULL, *refused = NULL;
-    int count = look_every(getenv("LAMELLA_LUA")), is_opened = 0;
-    if (lua_istable(L, 1)) {
-        path = field(L, "path");
-        text = field(L, "options");
-        lua_getfield(L, 1, "count");
-        count = (int)luaL_optinteger(L, -1, count);
+    struct wishes wishes;
+    struct opening opening = {.is_opened = 0};
+    const char *refused = read_wishes(L, &wishes);
+    int rc = refused ? LAM_E_INVAL : open_default(wishes.path, wishes.options, &opening);
+    if (!refused && rc < 0)
+        refused = opening.words;
+    if (!refused && (rc = begin(L, wishes.count)) < 0) {
+        refused = rc == LAM_E_UNSUPPORTED ? "this Lua keeps its calls in a way that is not known"
+                                          : lam_error_text(rc);
+        if (opening.is_opened)
+            lam_close();
     }
-    int rc = open_default(path, text, &is_opened, &refused);
-    if (rc == LAM_OK && (rc = begin(L, count)) < 0 && is_opened)
-        lam_close();
-    if (rc < 0) {
+    if (refused) {
         lua_pushnil(L);
-        lua_pushfstring(L, "%s%s%s", refused ? refused : "", refused ? ": " : "", lam_error_text(rc));
+        lua_pushstring(L, refused);
         return 2;
     }
     struct universe *universe = universe_of(L);
-    universe->opened |= is_opened != 0;
+    if (universe && universe->count != wishes.count && !*opening.words)
+        strcpy(opening.words, "the count stays as it is: recording is on already");
+    if (universe)
+        universe->opened |= opening.is_opened != 0;
     lua_pushboolean(L, 1);
-    return 1;
+    if (!*opening.words)
+        return 1;
+    lua_pushstring(L, opening.words);
+    return 2;
 }
 
 static int stop(lua_State *L)

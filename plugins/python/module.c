@@ -86,13 +86,15 @@ static PyObject *start(PyObject *self, PyObject *args)
         return NULL;
     if (is_taken() || plugin.is_on) /* here, or in another interpreter of the process */
         Py_RETURN_FALSE;
-    const char *why_not = prepare(PyEval_GetFrame()), *refused = NULL;
+    const char *why_not = prepare(PyEval_GetFrame());
     if (why_not)
         return PyErr_Format(PyExc_RuntimeError, "lamella: %s", why_not);
-    int rc = open_default(path, text, &is_opened_here, &refused);
+    struct opening opening;
+    int rc = open_default(path, text, &opening);
+    is_opened_here = opening.is_opened;
     if (rc < 0)
-        return PyErr_Format(rc == LAM_E_INVAL ? PyExc_ValueError : PyExc_OSError, "lamella: %s: %s",
-                            refused ? refused : "no path and no LAMELLA_OUT", lam_error_text(rc));
+        return PyErr_Format(rc == LAM_E_INVAL ? PyExc_ValueError : PyExc_OSError, "lamella: %s",
+                            opening.words);
     plugin.tracks = tracks;
     plugin.c_calls = c_calls;
     Py_INCREF(prefixes);

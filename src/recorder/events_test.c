@@ -392,6 +392,50 @@ static void options_by_text(void **state)
     assert_string_equal(options.kinds, "A");
 }
 
+static void refusals_say_what_there_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *why;
+    } rows[] = {
+        {"calls=bogus", "calls: `bogus` should be all, one_in, threshold, tree or auto"},
+        {"calls=tree+x:3", "calls: `x` should be all, one_in, threshold, tree or auto"},
+        {"calls=all:3", "calls: `3` should be left out: all calls have no number"},
+        {"calls=threshold:10K", "calls: `10K` should be a time: digits, with ns, us, ms or s"},
+        {"calls=one_in:",
+         "calls: what is empty should be a number: digits, with K, M or G behind them if need be"},
+        {"calls=one_in:5G", "calls: `5G` should be a smaller number"},
+        {"mode=fly", "mode: `fly` should be stop or flight"},
+        {"mode=", "mode: what is empty should be stop or flight"},
+        {"clock=sun", "clock: `sun` should be auto, tsc, monotonic, cpu, instructions, "
+                      "instructions-minus-irqs or cycles"},
+        {"mode=stop,counters=cpu+x",
+         "counters: `x` should be cpu, instructions, instructions-minus-irqs or cycles"},
+        {"max_bytes=64q",
+         "max_bytes: `64q` should be a number: digits, with K, M or G behind them if need be"},
+        {"mode=stop,speed=1", "`speed` should be max_bytes, mode, clock, counters, calls or kinds"},
+        {"mode=stop,speed", "`speed` should be NAME=VALUE"},
+    };
+    char why[200];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(lam_options_explain(rows[i].text, why, sizeof why), LAM_E_INVAL);
+        assert_string_equal(why, rows[i].why);
+    }
+    static const char *const members[] = {"mode should be", "clock should be", "calls should be",
+                                          "counters should be"};
+    for (int i = 0; i < 4; i++) {
+        struct lam_options options;
+        lam_options_init(&options);
+        options.path = "/dev/shm/never.lam";
+        *(i == 0   ? &options.mode
+          : i == 1 ? &options.clock
+          : i == 2 ? &options.calls
+                   : &options.counters) = 99;
+        assert_int_equal(lam_open(&options), LAM_E_INVAL);
+        assert_non_null(strstr(lam_open_error(), members[i]));
+    }
+}
+
 static void errors_in_words(void **state)
 {
     (void)state;
@@ -441,6 +485,7 @@ int main(void)
         cmocka_unit_test(open_again),
         cmocka_unit_test(tracks_that_were_never_made),
         cmocka_unit_test(options_by_text),
+        cmocka_unit_test(refusals_say_what_there_is),
         cmocka_unit_test(errors_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,9 +9,14 @@ void lam_options_init(struct lam_options *options)
 
 const char *options_fault(const struct lam_options *options)
 {
-    if (options->mode > LAM_MODE_FLIGHT || options->calls > 15 || options->counters > 15 ||
-        options->clock > LAM_CLOCK_CYCLES)
-        return "a member is none of its enum's values";
+    if (options->mode > LAM_MODE_FLIGHT)
+        return "mode should be one of enum lam_mode";
+    if (options->clock > LAM_CLOCK_CYCLES)
+        return "clock should be one of enum lam_clock";
+    if (options->calls > 15)
+        return "calls should be made of enum lam_calls";
+    if (options->counters > 15)
+        return "counters should be made of enum lam_counter";
     if (options->mode == LAM_MODE_FLIGHT && !options->max_bytes)
         return "mode=flight needs max_bytes";
     if (options->max_bytes && options->max_bytes < 65536)
@@ -67,8 +72,8 @@ static int is_word(struct word word, const char *name)
 struct parse {
     struct lam_options *options;
     char kinds[KINDS_FILTER_BYTES];
-    struct word bad;
-    const char *why; /* what the bad word should be; NULL: one of `list` */
+    struct word key, bad; /* key: of the item that is being read, once it is known */
+    const char *why;      /* what the bad word should be; NULL: one of `list` */
     const struct choice *list;
 };
 
@@ -166,7 +171,7 @@ static int parse_call_value(struct parse *parse, uint32_t bit, struct word value
         options->auto_bytes = amount;
         return 1;
     default:
-        return refuse(parse, value, "left out: `all` has no number");
+        return refuse(parse, value, "left out: all calls have no number");
     }
 }
 
@@ -200,6 +205,7 @@ static int parse_kinds(struct parse *parse, struct word value)
 
 static int parse_one(struct parse *parse, struct word key, struct word value)
 {
+    parse->key = key;
     if (is_word(key, "max_bytes"))
         return number(parse, value, 0, &parse->options->max_bytes);
     if (is_word(key, "mode"))
@@ -212,7 +218,8 @@ static int parse_one(struct parse *parse, struct word key, struct word value)
         return parse_calls(parse, value);
     if (is_word(key, "kinds"))
         return parse_kinds(parse, value);
-    return refuse(parse, key, "one of max_bytes, mode, clock, counters, calls, kinds");
+    parse->key.size = 0;
+    return refuse(parse, key, "max_bytes, mode, clock, counters, calls or kinds");
 }
 
 static int parse_text(struct parse *parse, const char *text)
@@ -222,6 +229,7 @@ static int parse_text(struct parse *parse, const char *text)
         struct word value = split(&rest, ',');
         struct word item = value;
         struct word key = split(&value, '=');
+        parse->key.size = 0;
         if (key.size == item.size)
             return refuse(parse, item, "NAME=VALUE");
         if (!parse_one(parse, key, value))
@@ -245,23 +253,31 @@ int lam_options_parse(struct lam_options *options, const char *text)
     return LAM_OK;
 }
 
-/* `64q` in max_bytes=64q: wanted a number */
-static void explain(const struct parse *parse, struct bounded_text *out)
+static void add_text(struct bounded_text *out, const char *text)
+{
+    text_add_cut(out, text, bytes_length(text));
+}
+
+static void add_word(struct bounded_text *out, struct word word)
 {
     enum { QUOTED_MAX = 60 };
-    text_add_cut(out, "`", 1);
-    text_add_cut(out, parse->bad.at,
-                 parse->bad.size > QUOTED_MAX ? (size_t)QUOTED_MAX : parse->bad.size);
-    const char *behind = parse->bad.size > QUOTED_MAX ? "...` should be " : "` should be ";
-    text_add_cut(out, behind, bytes_length(behind));
-    if (parse->why) {
-        text_add_cut(out, parse->why, bytes_length(parse->why));
-        return;
-    }
-    for (const struct choice *row = parse->list; row->name; row++) {
-        const char *between = row == parse->list ? "" : row[1].name ? ", " : " or ";
-        text_add_cut(out, between, bytes_length(between));
-        text_add_cut(out, row->name, bytes_length(row->name));
+    text_add_cut(out, word.at, word.size > QUOTED_MAX ? (size_t)QUOTED_MAX : word.size);
+    if (word.size > QUOTED_MAX)
+        add_text(out, "...");
+}
+
+/* calls: `fly` should be all, one_in, threshold, tree or auto */
+static void explain(const struct parse *parse, struct bounded_text *out)
+{
+    add_word(out, parse->key);
+    add_text(out, parse->key.size ? ": " : "");
+    add_text(out, parse->bad.size ? "`" : "what is empty");
+    add_word(out, parse->bad);
+    add_text(out, parse->bad.size ? "` should be " : " should be ");
+    add_text(out, parse->why ? parse->why : "");
+    for (const struct choice *row = parse->list; !parse->why && row->name; row++) {
+        add_text(out, row == parse->list ? "" : row[1].name ? ", " : " or ");
+        add_text(out, row->name);
     }
 }
 
@@ -282,7 +298,7 @@ int lam_options_explain(const char *text, char *why, size_t size)
     const char *fault = options_fault(&options);
     if (!fault)
         return LAM_OK;
-    text_add_cut(&out, fault, bytes_length(fault));
+    add_text(&out, fault);
     return LAM_E_INVAL;
 }
 
