@@ -361,6 +361,9 @@ def test_what_start_does_not_take():
     equal(lines, refused + elsewhere + [count, b"true", b"true"], "with LAMELLA_OUT")
     check(not os.path.exists("x.lamella"), "the path was said not to count")
     equal(counts()["f (wishes.lua:10)"], 1, "what is refused ends no recording")
+    lua(script("count.lua", "local function f() end f()"), LAMELLA_LUA="every:100")
+    equal([row["label"] for row in report().get("instants", [])], ["LAMELLA_LUA should be count:NUMBER, a number of instructions"], "what the recording says")
+    equal(counts()["f (count.lua:1)"], 1, "every call then")
     done = subprocess.run([LUA, "wishes.lua"], env={**env, "LAMELLA_OPTIONS": "clock=sun"}, capture_output=True, timeout=60, check=False)
     check(b"nil\tLAMELLA_OPTIONS: clock: `sun` should be auto, tsc, " in done.stdout, done.stdout)
 
@@ -656,6 +659,80 @@ def test_nothing_is_asked_of_luas_memory():
     equal(done.returncode, 0, done.stdout)
     found = counts()
     check(found["f (refused.lua:1)"] > 1000 and found["g (refused.lua:1)"] > 100, f"two functions of one line: {found}")
+
+
+OTHER_LAYOUT = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <lua.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lamella/lua.h"
+/* What another Lua would be like, for whoever asks for the places of calls and functions: argv[1] says how it differs. */
+static char how;
+static char *moved(const void *from, int by)
+{
+    char *copy = calloc(1, 512);
+    memcpy(copy + by, from, 256);
+    return copy;
+}
+int lua_getstack(lua_State *L, int level, lua_Debug *ar)
+{
+    static int (*real)(lua_State *, int, lua_Debug *);
+    if (!real) real = (int (*)(lua_State *, int, lua_Debug *))dlsym(RTLD_NEXT, "lua_getstack");
+    int is_there = real(L, level, ar);
+    if (!is_there || level) return is_there;
+    char *call = (char *)ar->i_ci;
+    if (how == 'm') call = moved(call, 8);                                   /* all 8 bytes later */
+    if (how == 'e') call = calloc(1, 512);                                   /* nothing where it is looked for */
+    if (how == 'b') call = (char *)8;                                        /* no memory there */
+    if (how == 'v') memcpy((call = moved(call, 0)), &(char *){(char *)3}, 8);    /* a value that is none */
+    if (how == 'c') memcpy((call = moved(call, 0)) + 16, &call, 8);          /* a list without end */
+    ar->i_ci = (struct CallInfo *)call;
+    return 1;
+}
+const void *lua_topointer(lua_State *L, int index)
+{
+    static const void *(*real)(lua_State *, int);
+    if (!real) real = (const void *(*)(lua_State *, int))dlsym(RTLD_NEXT, "lua_topointer");
+    const void *at = real(L, index);
+    return how == 'f' && lua_isfunction(L, index) ? moved(at, 8) : how == 'n' ? (const void *)16 : at;
+}
+lua_Number lua_version(lua_State *L) { (void)L; return how == '5' ? 505 : 504; }
+int main(int argc, char **argv)
+{
+    lua_State *L = luaL_newstate();
+    luaL_openlibs(L);
+    how = argv[argc - 1][0];
+    int rc = lam_lua_start(L);
+    if (how != '5') luaL_requiref(L, "lamella", luaopen_lamella, 1);
+    static const char text[] = "local function f() end for i = 1, 3 do f() end if lamella then print(lamella.start()) else print(nil) end print(pcall(error, 'x'), debug.gethook())";
+    if (luaL_loadbuffer(L, text, sizeof text - 1, "@other.lua") || lua_pcall(L, 0, 0, 0)) puts(lua_tostring(L, -1));
+    lua_close(L);
+    printf("%d\n", rc);
+    return 0;
+}
+"""
+
+
+def test_a_lua_of_another_layout_is_refused():
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "lua5.4"], capture_output=True, text=True, check=False)
+    if flags.returncode != 0:
+        raise Skip("no pkg-config file of Lua 5.4")
+    program = compile_c("other", OTHER_LAYOUT, "-I" + os.path.join(SRC, "include"), "-L" + BUILD, "-llamella-lua", "-llamella", *flags.stdout.split(), "-ldl", "-Wl,-rpath," + BUILD)
+    for how in "mebvcfn5 ":
+        shutil.rmtree("r.lamella", ignore_errors=True)
+        done = subprocess.run([program, how], env={**os.environ, "LAMELLA_OUT": "r.lamella"}, capture_output=True, text=True, timeout=60, check=False)
+        why = "nil\tthis Lua keeps its calls in a way that is not known"
+        started = "true" if how == " " else "nil" if how == "5" else why
+        equal((done.returncode, done.stdout.splitlines()), (0, [started, "false\tnil", "0" if how == " " else "-7"]), f"another layout, {how}")
+        found = counts()
+        equal(found["f (other.lua:1)"], 3 if how == " " else 0, f"{how}: calls {found}")
+        told = [row["label"] for row in report().get("instants", [])]
+        equal(told, [] if how in " 5" else [why[4:]], f"{how}: what the recording says")
 
 
 NESTED = r"""

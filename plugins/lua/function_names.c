@@ -18,53 +18,6 @@ enum {
 
 struct function function_none;
 
-/* ---- is everything where it should be? ---- */
-
-static const char probe_source[] = "=a chunk of lamella's, with a name beyond forty bytes";
-static const char probe_code[] =
-    "local probe, up = ...\nreturn (probe(function()\nreturn up\nend))";
-
-/* Called by the chunk above with one of its functions. */
-static int probe(lua_State *L)
-{
-    lua_Debug ar, up;
-    bool is_lua, is_right = lua_getstack(L, 0, &ar) && lua_getstack(L, 1, &up);
-    if (is_right) {
-        const void *inside = call_function(ar.i_ci, &is_lua);
-        is_right = !is_lua && inside == (const void *)(uintptr_t)probe &&
-                   call_previous(ar.i_ci) == (const void *)up.i_ci;
-    }
-    if (is_right) { /* the chunk is vararg, so that it has been moved up */
-        const void *base = call_outermost(up.i_ci);
-        is_right = call_place(base, base) == 0 && call_place(up.i_ci, base) > 0 &&
-                   call_place(ar.i_ci, base) > call_place(up.i_ci, base) &&
-                   call_place(ar.i_ci, base) - call_place(up.i_ci, base) < 64 * sizeof(pair);
-    }
-    if (is_right) {
-        const void *proto = read_pointer(lua_topointer(L, 1), CLOSURE_PROTO);
-        const void *name = read_pointer(proto, PROTO_SOURCE);
-        is_right = read_word(proto, PROTO_LINES) == (2 | 4ull << 32) && string_is_long(name) &&
-                   memcmp((const char *)name + STRING_TEXT, probe_source, sizeof probe_source) == 0;
-    }
-    if (is_right)
-        is_right = state_global(lua_newthread(L)) == state_global(L) && state_global(L) != NULL;
-    lua_pushboolean(L, is_right);
-    return 1;
-}
-
-bool frames_probe(lua_State *L)
-{
-    int top = lua_gettop(L);
-    bool is_right = lua_version(L) == 504 && sizeof(void *) == 8 &&
-                    luaL_loadbuffer(L, probe_code, sizeof probe_code - 1, probe_source) == LUA_OK;
-    if (is_right) {
-        lua_pushcfunction(L, probe);
-        is_right = lua_pcall(L, 1, 1, 0) == LUA_OK && lua_toboolean(L, -1);
-    }
-    lua_settop(L, top);
-    return is_right;
-}
-
 /* ---- names ---- */
 
 /* The name under which a module shows the function on top of the stack, as tracebacks of Lua's own look for it. */

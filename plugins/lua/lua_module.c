@@ -120,21 +120,43 @@ static void share_hooks(lua_State *L)
 
 /* ---- start and stop ---- */
 
-/* LAMELLA_LUA="count:100000": a look at the stack every so many instructions, instead of every call. */
-static int look_every(const char *text)
+/* LAMELLA_LUA="count:100000": a look at the stack every so many instructions, instead of every call. -1: it says something else. */
+static int look_every(void)
 {
-    static const char count[] = "count:";
-    return text && strncmp(text, count, sizeof count - 1) == 0
-               ? (int)strtol(text + sizeof count - 1, NULL, 10)
-               : 0;
+    static const char prefix[] = "count:";
+    const char *text = getenv("LAMELLA_LUA");
+    if (!text || !*text)
+        return 0;
+    char *end = NULL;
+    long count = -1;
+    if (strncmp(text, prefix, sizeof prefix - 1) == 0)
+        count = strtol(text + sizeof prefix - 1, &end, 10);
+    return end && !*end && count >= 0 && count <= INT_MAX ? (int)count : -1;
 }
 
-static int begin(lua_State *L, int count)
+#define WRONG_VARIABLE "LAMELLA_LUA should be count:NUMBER, a number of instructions"
+
+/* NULL; or why nothing is recorded. */
+static const char *begin(lua_State *L, int count)
 {
-    int rc = universe_start(L, count > 0 ? count : 0);
+    int rc = universe_start(L, count);
     if (rc == LAM_OK)
         share_hooks(L);
-    return rc;
+    if (rc == LAM_E_UNSUPPORTED)
+        return "this Lua keeps its calls in a way that is not known";
+    return rc < 0 ? lam_error_text(rc) : NULL;
+}
+
+/* As the environment says; what goes wrong stands in the recording. */
+static void begin_by_itself(lua_State *L)
+{
+    int count = look_every();
+    const char *wrong = count < 0 ? WRONG_VARIABLE : NULL;
+    const char *refused = begin(L, count < 0 ? 0 : count);
+    wrong = refused ? refused : wrong;
+    if (wrong)
+        lam_instant(LAM_DEFAULT, lam_kind_intern(LAM_DEFAULT, "GenericActivity"),
+                    lam_label_intern(LAM_DEFAULT, wrong, strlen(wrong)));
 }
 
 /* What start() is told. Texts stay on Lua's stack. */
@@ -185,7 +207,9 @@ static const char *wish_count(lua_State *L, int *count)
 /* Why it cannot be done; else NULL. */
 static const char *read_wishes(lua_State *L, struct wishes *wishes)
 {
-    *wishes = (struct wishes){.count = look_every(getenv("LAMELLA_LUA"))};
+    *wishes = (struct wishes){.count = look_every()};
+    if (wishes->count < 0)
+        return WRONG_VARIABLE;
     if (lua_isnoneornil(L, 1))
         return NULL;
     if (!lua_istable(L, 1))
@@ -205,10 +229,9 @@ static int start(lua_State *L)
     int rc = refused ? LAM_E_INVAL : open_default(wishes.path, wishes.options, &opening);
     if (!refused && rc < 0)
         refused = opening.words;
-    if (!refused && (rc = begin(L, wishes.count)) < 0) {
-        refused = rc == LAM_E_UNSUPPORTED ? "this Lua keeps its calls in a way that is not known"
-                                          : lam_error_text(rc);
-        if (opening.is_opened)
+    if (!refused) {
+        refused = begin(L, wishes.count);
+        if (refused && opening.is_opened)
             lam_close();
     }
     if (refused) {
@@ -302,7 +325,7 @@ int luaopen_lamella(lua_State *L)
     luaL_newlib(L, functions);
     const char *out = getenv("LAMELLA_OUT");
     if (out && *out)
-        begin(L, look_every(getenv("LAMELLA_LUA")));
+        begin_by_itself(L);
     if (leaves_global)
         lua_sethook(L, hide_global, LUA_MASKCALL, 0);
     return 1;
