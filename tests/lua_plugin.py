@@ -4,6 +4,7 @@ of it when a program does what recorders are not prepared for."""
 import collections
 import json
 import os
+import re
 import signal
 import shutil
 import subprocess
@@ -52,8 +53,9 @@ def counts(out="r.lamella"):
 
 
 def place(label):
-    """`name (file:line)` as the counter calls it."""
-    return label[label.index(" (") + 2:-1]
+    """`name (file:line)` as the counter calls it; of a C function, `name (C)` or `name (C, file+0x12)`, `C`."""
+    where = label[label.rindex(" (") + 2:-1]
+    return "C" if where.startswith("C, ") else where
 
 
 def paths(out, main_chunk):
@@ -212,7 +214,7 @@ def test_no_frame_is_charged_for_another_coroutine():
     rows = {row["label"]: row for row in report()["activities"]}
     chunk = rows["main chunk (charged.lua:1)"]
     burn, idle, busy = (rows[name] for name in ("burn (charged.lua:3)", "idle (charged.lua:5)", "busy (charged.lua:4)"))
-    whole = sum(row["self_s"] for row in rows.values() if row["label"] not in ("lua5.4 (C)", "lua (C)", "require (C)") and "luaopen" not in row["label"])
+    whole = sum(row["self_s"] for row in rows.values() if row["label"] != "require (C)" and not row["label"].startswith(os.path.basename(os.path.realpath(LUA)) + "+0x"))
     check(abs(whole - cpu_s) < 0.02 * cpu_s, f"self times {whole}, the thread's CPU time {cpu_s}")
     check(burn["self_s"] > 0.8 * cpu_s, f"burn {burn}")
     check(idle["active_s"] < 0.1 * cpu_s, f"idle is charged {idle['active_s']} of {cpu_s}")
@@ -398,6 +400,58 @@ def test_intervals_stand_among_calls():
         equal(found["intervals"]["overlapping"], 0, f"{options}: overlapping")
 
 
+C_NAMES = r"""
+#include <lauxlib.h>
+int exported(lua_State *L) { return lua_gettop(L); }
+static int same(lua_State *L) { return lua_gettop(L); }
+static int other(lua_State *L) { return lua_gettop(L); }
+static int method(lua_State *L) { return lua_gettop(L); }
+static int inner(lua_State *L) { return lua_gettop(L); }
+static int outer(lua_State *L) { lua_pushcfunction(L, inner); lua_call(L, 0, 0); return 0; }
+int luaopen_cnames(lua_State *L)
+{
+    luaL_newmetatable(L, "a class*");
+    lua_newtable(L);
+    lua_pushcfunction(L, method);
+    lua_setfield(L, -2, "get");
+    lua_setfield(L, -2, "__index");
+    lua_newuserdatauv(L, 1, 0);
+    luaL_setmetatable(L, "a class*");
+    lua_pushcfunction(L, same);
+    lua_pushcfunction(L, other);
+    lua_pushcfunction(L, exported);
+    lua_pushcfunction(L, outer);
+    return 5;
+}
+"""
+
+
+def test_c_functions_have_names():
+    flags = subprocess.run(["pkg-config", "--cflags", "lua5.4"], capture_output=True, text=True, check=False)
+    if flags.returncode != 0:
+        raise Skip("no pkg-config file of Lua 5.4")
+    os.mkdir("lib")
+    compile_c("lib/cnames.so", C_NAMES, "-shared", "-fPIC", "-g", *flags.stdout.split())
+    text = """local object, same, other, exported, outer = assert(package.loadlib('./lib/cnames.so', 'luaopen_cnames'))()
+local f = same f() f() f = other f() object:get() exported() outer() io.stdout:write('')"""
+    lua(script("count.lua", text))
+
+    def names(found):
+        return {label: count for label, count in found.items() if "cnames" in label or "*:" in label or "exported" in label or "luaopen" in label}
+
+    lines = {name: number for number, line in enumerate(C_NAMES.splitlines(), 1) for name in ("same", "other", "inner", "outer") if f"int {name}(" in line}
+    wanted = {f"{name} (C, cnames.so.c:{line})": 2 if name == "same" else 1 for name, line in lines.items()}
+    wanted.update({"a class*:get (C)": 1, "FILE*:write (C)": 1, "exported (C)": 1, "luaopen_cnames (C)": 1})
+    equal(names(counts()), wanted, "with debug information")
+    subprocess.run(["strip", "lib/cnames.so"], check=True)
+    lua("count.lua")
+    os.remove("lib/cnames.so")  # and what is gone before the report is made
+    found = counts()
+    called = sorted((re.sub("0x[0-9a-f]+", "0x", label), count) for label, count in found.items() if "cnames.so+0x" in label)
+    equal(called, [("cnames.so+0x (C)", 1), ("f (C, cnames.so+0x)", 1), ("f (C, cnames.so+0x)", 2), ("outer (C, cnames.so+0x)", 1)], f"without: {found}")
+    equal({label: count for label, count in wanted.items() if label in found}, {label: 1 for label in wanted if ", " not in label}, f"names that do not depend on it: {found}")
+
+
 NAMES = b"""
 local strange = setmetatable({}, {__index = function(t, k) return function() return 1 end end})
 strange["a\\27b"]() strange["semi;colon 12"]() strange["nl\\n"]() strange["\\255\\254"]() strange["nul\\0x"]() strange[("e"):rep(100000)]()
@@ -405,6 +459,12 @@ load("return 1", "@" .. ("long/"):rep(2000) .. "x.lua")()
 load("return 1", ("text "):rep(5000) .. "= nil")
 load(string.dump(load("local a = ... return a"), true))(1)
 for i = 1, 3 do (function() end)() end
+local zero = {["nul\\0x"] = function() return 1 end} zero["nul\\0x"]()
+package.loaded["m\\0d"] = {["f\\0n"] = function() end}
+package.loaded["m\\0d"]["f\\0n"]()
+local bytes = string.dump(load("return 7", "@a source!"))
+load(bytes:gsub("a source!", "a\\0source!"))()
+require "lamella".interval("part\\0 2"):finish()
 print(1)
 """
 
@@ -413,9 +473,20 @@ def test_names_of_any_bytes():
     equal(lua(script("names.lua", NAMES)), b"1\n", "output")
     found = counts()
     check(any("a\x1bb" in name or "a\\x1bb" in name for name in found), f"escape: {list(found)}")
-    for to in ("folded", "flamegraph", "chrome", "perfetto", "speedscope"):
+    wanted = ("nul\0x (names.lua:8)", "m\0d.f\0n (names.lua:9)", "main chunk (a\0source!:1)", "part\0 2", "main chunk (?:1)")
+    equal({name: found[name] for name in wanted}, dict.fromkeys(wanted, 1), "names with zeros")
+    long = [name for name in found if "..." in name]
+    check(any(name.endswith('long/x.lua:1)') for name in long) and all(name.endswith(":1)") for name in long), f"the end of a long source is told: {long}")
+    done = subprocess.run([LAMELLA, "report", "--top", "0", "r.lamella"], capture_output=True, timeout=60, check=False)
+    check(b"nul\\x00x (names.lua:8)" in done.stdout and b"\0" not in done.stdout, f"text: {done.stdout}")
+    for to, zero in (("folded", b"\\x00"), ("flamegraph", b"\\x00"), ("chrome", b"\\u0000"), ("firefox", b"\\u0000"), ("perfetto", b"\\x00"), ("speedscope", b"\\u0000")):
         done = subprocess.run([LAMELLA, "export", "--to", to, "-o", "x." + to, "r.lamella"], capture_output=True, timeout=60, check=False)
         equal(done.returncode, 0, f"{to}: {done.stderr}")
+        with open("x." + to, "rb") as file:
+            text = file.read()
+        is_told = b"nul%sx (names.lua:8)" % zero in text and b"part%s 2" % zero in text
+        check(is_told or to == "flamegraph", f"{to}: no name with a zero")  # in a picture what is narrow is left out
+        check(to == "perfetto" or b"\0" not in text, f"{to}: zeros")
     with open("x.chrome", encoding="utf-8") as file:
         json.load(file)
 

@@ -75,8 +75,14 @@ static bool knows_function(const void *closure)
     const void *name = read_pointer(proto, PROTO_SOURCE);
     return read_word(proto, PROTO_LINES) == (2 | 4ull << 32) &&
            is_readable(name, STRING_TEXT + sizeof source) && string_is_long(name) &&
-           read_word(name, STRING_LONG_BYTES) == sizeof source - 1 &&
+           string_bytes(name) == sizeof source - 1 &&
            memcmp((const char *)name + STRING_TEXT, source, sizeof source) == 0;
+}
+
+static bool knows_short_string(lua_State *L)
+{
+    const char *text = lua_pushlstring(L, "a\0b", 3) - STRING_TEXT;
+    return is_readable(text, STRING_TEXT + 8) && !string_is_long(text) && string_bytes(text) == 3;
 }
 
 /* Called by the chunk above with one of its functions. */
@@ -84,7 +90,8 @@ static int probe(lua_State *L)
 {
     lua_Debug ar, up;
     bool is_right = lua_getstack(L, 0, &ar) && lua_getstack(L, 1, &up) &&
-                    knows_calls(ar.i_ci, up.i_ci, probe) && knows_function(lua_topointer(L, 1));
+                    knows_calls(ar.i_ci, up.i_ci, probe) && knows_function(lua_topointer(L, 1)) &&
+                    knows_short_string(L);
     if (is_right)
         is_right = state_global(lua_newthread(L)) == state_global(L) && state_global(L) != NULL;
     lua_pushboolean(L, is_right);

@@ -21,6 +21,7 @@ enum {
     PROTO_LINES = 44,   /* linedefined and lastlinedefined */
     PROTO_SOURCE = 112,
     STRING_WORD = 8, /* tag, mark, extra, length of a short one, hash */
+    STRING_SHORT_BYTES = 11,
     STRING_LONG_BYTES = 16,
     STRING_TEXT = 24,
     STRING_IS_LONG = 0x10,
@@ -85,6 +86,12 @@ static inline const void *call_function(const void *call, bool *is_lua)
 static inline bool string_is_long(const void *string)
 {
     return string && read_word(string, STRING_WORD) & STRING_IS_LONG;
+}
+
+static inline size_t string_bytes(const void *string)
+{
+    return string_is_long(string) ? read_word(string, STRING_LONG_BYTES)
+                                  : ((const uint8_t *)string)[STRING_SHORT_BYTES];
 }
 
 /* A word that differs between short strings: with their hash. Not the source of a function without debug information, which is NULL. */

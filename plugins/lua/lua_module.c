@@ -1,4 +1,5 @@
 /* lua_module.c: `require "lamella"`. */
+#include <dlfcn.h>
 #include <lauxlib.h>
 #include <limits.h>
 #include <lualib.h>
@@ -302,7 +303,9 @@ bool module_has(lua_CFunction function)
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (function == own[i])
             return true;
-    return false;
+    Dl_info info; /* this module's, or another copy's */
+    return function && dladdr((const void *)(uintptr_t)function, &info) && info.dli_sname &&
+           strcmp(info.dli_sname, "luaopen_lamella") == 0;
 }
 
 int luaopen_lamella(lua_State *L)

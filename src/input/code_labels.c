@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/strbuf.h"
 #include "symbols/module_resolve.h"
 
 #define CODE_PREFIX "code:"
@@ -19,8 +20,9 @@ struct code_label {
     uint32_t string;
     uint32_t module; /* from 1 */
     uint64_t address;
-    const char *file; /* the last part of the path */
-    size_t file_bytes;
+    const char *file;              /* the last part of the path, with the address */
+    size_t file_bytes, name_bytes; /* without it */
+    struct profile_text also;      /* what the recorder knew of it: a name or none, `(KIND)` */
 };
 
 struct code_labels {
@@ -52,6 +54,14 @@ static bool parse_build_id(const char *text, size_t digits, struct profile_modul
     return true;
 }
 
+/* `NAME (KIND)` or `(KIND)` */
+static bool parse_also(struct profile_text *also, const char *text, const char *end)
+{
+    const char *kind = memrchr(text, '(', (size_t)(end - text));
+    *also = (struct profile_text){text, (size_t)(end - text)};
+    return kind && end[-1] == ')' && (kind == text || (kind > text + 1 && kind[-1] == ' '));
+}
+
 static bool parse(const struct event_string *string, struct profile_module *module,
                   struct code_label *label)
 {
@@ -59,6 +69,10 @@ static bool parse(const struct event_string *string, struct profile_module *modu
     if (!string->bytes || string->size <= start || memcmp(string->bytes, CODE_PREFIX, start) != 0)
         return false;
     const char *text = string->bytes + start, *end = string->bytes + string->size;
+    const char *zero = memchr(text, 0, (size_t)(end - text));
+    if (zero && !parse_also(&label->also, zero + 1, end))
+        return false;
+    end = zero ? zero : end;
     const char *colon = memchr(text, ':', (size_t)(end - text));
     if (!colon || !parse_build_id(text, (size_t)(colon - text), module))
         return false;
@@ -71,8 +85,8 @@ static bool parse(const struct event_string *string, struct profile_module *modu
     module->path = (struct profile_text){colon + 1, (size_t)(digits - 3 - (colon + 1))};
     const char *slash = memrchr(module->path.bytes, '/', module->path.size);
     label->file = slash ? slash + 1 : module->path.bytes;
-    label->file_bytes = (size_t)(digits - label->file); /* with the address */
-    label->file_bytes += (size_t)(end - digits);
+    label->file_bytes = (size_t)(end - label->file);
+    label->name_bytes = (size_t)(digits - 3 - label->file);
     label->address = address;
     return true;
 }
@@ -140,6 +154,36 @@ static const struct resolved_frame *find_frame(const struct resolved_module *mod
                              : NULL;
 }
 
+/* `name (place)`, where the place is a file and line, else the file with the code; `file+0xADDRESS` without a name. What the recorder
+ * knew: `name (KIND, file:line)`, `name (KIND)`, and without a symbol `NAME (KIND, file+0xADDRESS)`, `file+0xADDRESS (KIND)`. */
+static void write_label(struct strbuf *out, const struct code_label *label, const char *name,
+                        const struct resolved_frame *frame)
+{
+    const char *kind = label->also.size ? memrchr(label->also.bytes, '(', label->also.size) : NULL;
+    size_t called = kind ? (size_t)(kind - label->also.bytes) : 0;
+    bool has_line = name && frame && frame->file && frame->line;
+    strbuf_add(out, name);
+    if (!name && called)
+        strbuf_add_bytes(out, label->also.bytes, called - 1);
+    else if (!name)
+        strbuf_add_bytes(out, label->file, label->file_bytes);
+    if (!name && !kind)
+        return;
+    strbuf_add(out, kind ? " " : " (");
+    if (kind) /* and what stands behind it, in place of its last parenthesis */
+        strbuf_add_bytes(out, kind, label->also.size - called - 1);
+    if (kind && (has_line || (!name && called)))
+        strbuf_add(out, ", ");
+    const char *slash = has_line ? strrchr(frame->file, '/') : NULL;
+    if (has_line)
+        strbuf_addf(out, "%s:%u", slash ? slash + 1 : frame->file, frame->line);
+    else if (!name && called)
+        strbuf_add_bytes(out, label->file, label->file_bytes);
+    else if (!kind)
+        strbuf_add_bytes(out, label->file, label->name_bytes);
+    strbuf_add(out, ")");
+}
+
 static int rename_string(struct code_labels *code, const struct code_label *label)
 {
     const struct resolved_module *module = &code->modules[label->module - 1];
@@ -149,23 +193,16 @@ static int rename_string(struct code_labels *code, const struct code_label *labe
          look++, at += ENTRY_STEP)
         if (find_name(module, at) == name)
             frame = find_frame(module, at);
-    const char *file = frame && frame->file ? strrchr(frame->file, '/') : NULL;
-    struct arena *arena = &code->names->arena;
-    char *text;
-    if (!name)
-        text = arena_strndup(arena, label->file, label->file_bytes);
-    else if (frame && frame->file && frame->line)
-        text = arena_printf(arena, "%s (%s:%u)", name, file ? file + 1 : frame->file, frame->line);
-    else
-        text = arena_printf(arena, "%s (%.*s)", name,
-                            (int)(strcspn(label->file, "+") < 255 ? strcspn(label->file, "+") : 255),
-                            label->file);
-    if (!text)
+    struct strbuf text = {0};
+    write_label(&text, label, name, frame);
+    char *bytes = text.failed ? NULL : arena_strndup(&code->names->arena, text.data, text.length);
+    uint32_t size = (uint32_t)text.length;
+    strbuf_free(&text);
+    if (!bytes)
         return LAM_E_NOMEM;
     struct event_string *string = &code->names->strings.items[label->string];
-    string->bytes = text;
-    string->size = (uint32_t)(name ? strlen(text) : label->file_bytes);
-    string->filled = string->size;
+    string->bytes = bytes;
+    string->size = string->filled = size;
     return LAM_OK;
 }
 

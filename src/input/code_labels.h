@@ -2,7 +2,7 @@
  *
  *     code:BUILDID:PATH+0xADDRESS        build id in hexadecimal, may be empty; the file's own virtual address
  *
- * Here they get their names: `function (file:line)`, or `file+0xADDRESS` where the file is not there any more or has no symbols. */
+ * which a NUL may follow and what else the recorder knew of it, `NAME (KIND)` or `(KIND)`. Here they get their names: `function (file:line)`, or `file+0xADDRESS` where the file is not there any more or has no symbols. */
 #ifndef LAMELLA_INPUT_CODE_LABELS_H
 #define LAMELLA_INPUT_CODE_LABELS_H
 

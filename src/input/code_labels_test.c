@@ -17,6 +17,15 @@ static void add(struct event_names *names, const char *text)
     assert_int_equal(array_push(&names->strings, string), 0);
 }
 
+static void add_bytes(struct event_names *names, const char *bytes, size_t size)
+{
+    struct event_string string = {.bytes = arena_strndup(&names->arena, bytes, size),
+                                  .size = (uint32_t)size,
+                                  .filled = (uint32_t)size,
+                                  .is_there = 1};
+    assert_int_equal(array_push(&names->strings, string), 0);
+}
+
 static void is(const struct event_names *names, size_t string, const char *text)
 {
     const struct event_string *at = &names->strings.items[string];
@@ -38,11 +47,54 @@ static void test_a_function_of_this_program(void **state)
     add(&names, "not code");
     snprintf(label, sizeof label, "code::%s+0xfffffffffff", path);
     add(&names, label);
+    int size = snprintf(label, sizeof label, "code::%s+0x%zx%cits name (C)", path,
+                        address - (uintptr_t)info.dli_fbase, 0);
+    add_bytes(&names, label, (size_t)size);
     assert_int_equal(code_labels_resolve(&names), LAM_OK);
-    const struct event_string *first = &names.strings.items[0];
+    const struct event_string *first = &names.strings.items[0], *last = &names.strings.items[3];
     assert_true(first->size > 20 && memcmp(first->bytes, "code_labels_resolve (", 21) == 0);
+    assert_true(last->size > 22 && memcmp(last->bytes, "code_labels_resolve (C", 22) == 0);
     is(&names, 1, "not code");
     is(&names, 2, "code_labels_test+0xfffffffffff");
+    event_names_free(&names);
+}
+
+static void test_what_the_recorder_knew(void **state)
+{
+    (void)state;
+#define ROW(label, name)                               \
+    {                                                  \
+        label, sizeof label - 1, name, sizeof name - 1 \
+    }
+    static const struct {
+        const char *label;
+        size_t size;
+        const char *name;
+        size_t name_size;
+    } rows[] = {
+        ROW("code::/lib/c++.so+0x10\0read (C)", "read (C, c++.so+0x10)"),
+        ROW("code::/lib/c++.so+0x10\0(C)", "c++.so+0x10 (C)"),
+        ROW("code::/a+0x1\0a\0b+0x2 (x) (C)", "a\0b+0x2 (x) (C, a+0x1)"),
+        ROW("code::/a+0x1\0for iterator (C)", "for iterator (C, a+0x1)"),
+        ROW("code::/a+0x1\0()", "a+0x1 ()"),
+        /* Not quite the form. */
+        ROW("code::/a+0x1\0", "code::/a+0x1\0"),
+        ROW("code::/a+0x1\0C", "code::/a+0x1\0C"),
+        ROW("code::/a+0x1\0C)", "code::/a+0x1\0C)"),
+        ROW("code::/a+0x1\0(C", "code::/a+0x1\0(C"),
+        ROW("code::/a+0x1\0 (C)", "code::/a+0x1\0 (C)"),
+        ROW("code::/a+0x1\0x(C)", "code::/a+0x1\0x(C)"),
+        ROW("code::/a\0+0x1 (C)", "code::/a\0+0x1 (C)"),
+        ROW("code:\0(C)", "code:\0(C)"),
+    };
+    struct event_names names = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        add_bytes(&names, rows[i].label, rows[i].size);
+    assert_int_equal(code_labels_resolve(&names), LAM_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(names.strings.items[i].size, rows[i].name_size);
+        assert_memory_equal(names.strings.items[i].bytes, rows[i].name, rows[i].name_size);
+    }
     event_names_free(&names);
 }
 
@@ -84,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_function_of_this_program),
+        cmocka_unit_test(test_what_the_recorder_knew),
         cmocka_unit_test(test_forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
