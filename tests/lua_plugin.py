@@ -149,6 +149,23 @@ def check_one_in(n, wanted, main_chunk):
         check(name == "C" or abs(found[name] - count) <= (n - 1) * functions, f"{name}: {found[name]}, wanted {count}")
 
 
+def test_one_in_n_inside_of_its_like():
+    """A call that is recorded for others too says that it is made inside of one of its function, which is not recorded itself: else
+    its time would count once more."""
+    lua(script("keep.lua", """
+        local keep
+        local function back() keep(0) return true end
+        function keep(n) if n == 0 then return false end for _ = 1, 5000 do back() end return true end
+        for _ = 1, 100 do keep(0) end
+        keep(1)
+    """), options="calls=one_in:20")
+    listed = subprocess.run([LAMELLA, "view", "--format", "json", "--label", "keep (", "r.lamella"], capture_output=True, timeout=60, check=True).stdout
+    rows = [row for row in map(json.loads, listed.splitlines()) if row["type"] == "interval" and row["weight"] == 20]
+    alone = sum("recursive" not in row["flags"] for row in rows)
+    check(4 <= alone <= 5, f"{alone} calls stand for 80 outside of their like, and perhaps the last one")  # four blocks of 20 behind the first
+    check(len(rows) - alone >= 248, f"{len(rows) - alone} stand for 5,000 inside")
+
+
 def test_programs_made_by_chance():
     for seed, options in enumerate(["", "calls=tree", "calls=one_in:3", "", "calls=one_in:10", "calls=one_in:3"]):
         plain = lua(script("chance.lua", program(seed)), out=None)

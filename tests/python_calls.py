@@ -82,6 +82,17 @@ def test_one_in(python, _):
     assert len(tracks) == 500 and set(tracks) <= named and len(set(tracks)) >= 250, collections.Counter(tracks)
 
 
+def test_one_in_n_inside_of_its_like(python, _):
+    """A call that is recorded for others too says that it is made inside of one of its function, which is not recorded itself."""
+    with open("keep.py", "w", encoding="utf-8") as file:
+        file.write("def back(): keep(0)\ndef keep(n):\n  for _ in range(5000 * n): back()\nfor _ in range(100): keep(0)\nkeep(1)\n")
+    done = lib.record(python, "out", "keep.py", options=["--calls", "one_in:20"])
+    assert done.returncode == 0 and not done.stderr, done
+    rows = [row for row in lib.view("out", "--label", "keep (") if row["type"] == "interval" and row["weight"] == 20]
+    alone = sum("recursive" not in row["flags"] for row in rows)
+    assert 4 <= alone <= 5 and len(rows) - alone >= 248, (alone, len(rows))  # four blocks of 20 behind the first, perhaps the last one
+
+
 def test_deep_stacks(python, _):
     done = lib.record(python, "out", os.path.join(lib.DATA, "deep.py"))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"0\ncaught\n", b""), done
@@ -119,4 +130,4 @@ def test_charges(python, _):
 
 
 if __name__ == "__main__":
-    lib.main([test_paths_and_counts, test_ten_thousand_tasks, test_one_in, test_deep_stacks, test_charges])
+    lib.main([test_paths_and_counts, test_ten_thousand_tasks, test_one_in, test_one_in_n_inside_of_its_like, test_deep_stacks, test_charges])

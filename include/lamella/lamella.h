@@ -430,8 +430,10 @@ enum lam_told {
     LAM_TOLD_CALL = 1,     /* its end must be told */
     LAM_TOLD_RECORDED = 2, /* one in N: it is; so what it calls itself must be told */
     LAM_TOLD_HANDLE = 4,   /* it ends by its handle */
+    LAM_TOLD_INSIDE =
+        8, /* set by the host, before it is told: it is made inside of another call of the function */
 };
-struct lam_open_call { /* set by lam_callee_enter() but for `host` */
+struct lam_open_call { /* set by lam_callee_enter() but for `host`. INSIDE: between lam_callee_skips() and lam_callee_enter_event() */
     uint32_t label;
     uint16_t told; /* enum lam_told, added up; 0: nothing is told of its end either */
     uint16_t host; /* for the host's own use */
@@ -444,6 +446,12 @@ LAM_API void lam_callee_enter_event(struct lam_recorder *rec, struct lam_callee 
 static inline int lam_callee_is_sampled(const struct lam_callee *callee)
 {
     return callee->seen == UINT32_MAX;
+}
+
+/* One in N: the next call of it is one that is recorded and stands for others as well. */
+static inline int lam_callee_is_picked(const struct lam_callee *callee)
+{
+    return !callee->skip && lam_callee_is_sampled(callee);
 }
 
 /* One call of it that need not be told: then `call` is set, and all is done. */

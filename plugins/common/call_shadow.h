@@ -11,6 +11,9 @@
 #include "lamella/lamella.h"
 
 enum { SHADOW_FIRST = 4 }; /* coroutines are many and shallow */
+enum {
+    SHADOW_AROUND = 256
+}; /* calls around a recorded one among which its own function is looked for */
 
 struct shadow {
     union {
@@ -52,22 +55,40 @@ static inline bool shadow_has_room(struct shadow_stack *stack)
     return __builtin_expect(stack->top + 1 != stack->end, 1) || shadow_grow(stack, 1);
 }
 
+/* Is the next call of a function, which will be recorded for others too, made inside of another call of it? Its time is in that
+ * one's. Every call has a frame. */
+static inline bool shadow_is_inside_own(const struct shadow_stack *stack,
+                                        const struct lam_callee *callee)
+{
+    const struct shadow *frame = stack->top;
+    for (int left = SHADOW_AROUND; left > 0 && frame > stack->frames; left--, frame--)
+        if (frame->open.label == callee->label)
+            return true;
+    return false;
+}
+
 /* Without memory a call is not seen; its end will find nothing. */
 static inline void shadow_push(struct shadow_stack *stack, const void *call,
                                struct lam_callee *callee, uint16_t host)
 {
     if (!shadow_has_room(stack))
         return;
-    struct shadow *around = stack->top++;
-    around[1].call = call;
-    around[1].open.host = host;
-    lam_callee_enter(LAM_DEFAULT, callee, &around->open, &around[1].open);
+    struct shadow *around = stack->top, *frame = around + 1;
+    frame->call = call;
+    frame->open.host = host;
+    if (!lam_callee_skips(callee, &around->open, &frame->open) && !lam_is_off(LAM_DEFAULT)) {
+        if (lam_callee_is_picked(callee) && shadow_is_inside_own(stack, callee))
+            frame->open.told = LAM_TOLD_INSIDE;
+        lam_callee_enter_event(LAM_DEFAULT, callee, &around->open, &frame->open);
+    }
+    stack->top = frame;
 }
 
 /* Where calls have places: one that the recorder need not be told of, since it is not the one in N, leaves no trace; but the first
- * does, so that its end is seen. is_direct: it is made by the call on top, not by one that left no trace. */
+ * does, so that its end is seen. is_direct: it is made by the call on top, not by one that left no trace. is_inside: of another call of
+ * its function; asked only where it is recorded for others too. */
 static inline void shadow_push_told(struct shadow_stack *stack, uintptr_t place, bool is_direct,
-                                    struct lam_callee *callee)
+                                    bool is_inside, struct lam_callee *callee)
 {
     if (!shadow_has_room(stack))
         return;
@@ -77,8 +98,10 @@ static inline void shadow_push_told(struct shadow_stack *stack, uintptr_t place,
         return;
     frame->place = place;
     stack->top = frame;
-    if (!skips && !lam_is_off(LAM_DEFAULT))
-        lam_callee_enter_event(LAM_DEFAULT, callee, &around->open, &frame->open);
+    if (skips || lam_is_off(LAM_DEFAULT))
+        return;
+    frame->open.told = is_inside ? LAM_TOLD_INSIDE : 0;
+    lam_callee_enter_event(LAM_DEFAULT, callee, &around->open, &frame->open);
 }
 
 static inline void shadow_pop(struct shadow_stack *stack)

@@ -43,7 +43,9 @@ static __attribute__((noinline)) void on_call(struct routine *routine, lua_State
         return;
     if (!function->callee.skip)
         routine_settle(routine, outer);
-    shadow_push_told(stack, place, around == stack->top->place, &function->callee);
+    bool is_inside =
+        lam_callee_is_picked(&function->callee) && call_is_inside_own(ar->i_ci, routine->base);
+    shadow_push_told(stack, place, around == stack->top->place, is_inside, &function->callee);
     if (function->callee.skip && lua_gethook(L) == call_event) {
         routine->universe->is_sparse = true;
         routine_hook(routine->universe, routine, L);
@@ -140,13 +142,22 @@ static inline bool leave_out(struct shadow *top, struct function *function, lua_
     return true;
 }
 
+/* The one in N, or a direct call of a recorded one. */
+static void sparse_told(const struct function *function, lua_State *L, lua_Debug *ar)
+{
+    if (lam_callee_is_picked(&function->callee))
+        event_elsewhere(L, ar); /* the long way: is it inside of another call of its function? */
+    else
+        call_event(L, ar);
+}
+
 static __attribute__((noinline)) void sparse_collision(lua_State *L, lua_Debug *ar)
 {
     bool is_lua;
     struct function *function =
         function_search(&running.routine->universe->functions, call_function(ar->i_ci, &is_lua));
     if (!leave_out(running.routine->stack.top, function, L, ar))
-        call_event(L, ar);
+        sparse_told(function, L, ar);
 }
 
 /* The usual hook once calls are left out (one in N): most events are of such and end here, after a look at the place of the call and
@@ -174,7 +185,7 @@ static void sparse_event(lua_State *L, lua_Debug *ar)
         return;
     }
     if (!leave_out(top, function, L, ar))
-        call_event(L, ar);
+        sparse_told(function, L, ar);
 }
 
 /* The script's own hook, last: it may raise an error. */

@@ -25,6 +25,7 @@ enum {
     STRING_LONG_BYTES = 16,
     STRING_TEXT = 24,
     STRING_IS_LONG = 0x10,
+    CALLS_AROUND = 256, /* of a recorded call, among which another one of its function is looked for */
 };
 
 #define STRING_MARK_BITS 0xff00ull /* the collector's, within STRING_WORD */
@@ -80,6 +81,18 @@ static inline const void *call_function(const void *call, bool *is_lua)
     if (__builtin_expect(tag == TAG_LUA || tag == TAG_C, 1))
         return read_pointer(function, CLOSURE_PROTO);
     return tag == TAG_BARE_C ? function : value;
+}
+
+/* Is a call made inside of another one of its function? Looked for among the nearest, which are all that there are, or hold it, in
+ * nearly any program. base: call_outermost(). */
+static inline bool call_is_inside_own(const void *call, const void *base)
+{
+    bool is_lua;
+    const void *own = call_function(call, &is_lua);
+    for (int left = CALLS_AROUND; left > 0 && (call = call_previous(call)) != base; left--)
+        if (call_function(call, &is_lua) == own)
+            return true;
+    return false;
 }
 
 /* A string may be NULL: the source of a function without debug information. */

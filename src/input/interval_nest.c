@@ -543,8 +543,8 @@ static int add(struct interval_nest *nest, const struct profile_interval *in,
         .label = in->label,
         .args_id = in->args_id,
         .weight = in->weight ? in->weight : 1,
-        .flags = in->flags &
-                 (PROFILE_INTERVAL_OPEN | PROFILE_INTERVAL_DETACHED | PROFILE_INTERVAL_BACKWARD),
+        .flags = in->flags & (PROFILE_INTERVAL_OPEN | PROFILE_INTERVAL_DETACHED |
+                              PROFILE_INTERVAL_BACKWARD | PROFILE_INTERVAL_RECURSIVE),
         .thread = in->thread,
         .end_thread = in->end_thread,
         .call_path = call_path ? *call_path : 0,

@@ -120,7 +120,7 @@ void interval_nest_free(struct interval_nest *nest);
  *  self_ns     PROFILE_UNKNOWN: active without the children. Known where its children were picked on their own: then what
  *              it stands for, weight times self, and not its active time, is what its parent is without
  *  flags       OPEN: end_ns is INTERVAL_NEST_OPEN, or the last time of the lane; DETACHED; BACKWARD. An end before the start
- *              is made BACKWARD here.
+ *              is made BACKWARD here. RECURSIVE: one around it that is not among these has its label.
  * For a sink with PROFILE_ORDER_START active_ns must be known unless the lane is never away, and the end always.
  * A start before the last one is moved up to it, and counted. LAM_OK, LAM_E_NOMEM or the sink's code. */
 int interval_nest_add(struct interval_nest *nest, const struct profile_interval *in);

@@ -137,6 +137,10 @@ static int feed(struct interval_nest *nest, const struct step *step)
 static const struct row rows[] = {
     {"nothing", {{0}}, "", ""},
     {"one", {{'A', 0, 10, 0}}, "A@0[0,10] self 10; ", "A@0[0,10]; "},
+    {"one inside of its like that is not there",
+     {{'A', 0, 10, PROFILE_INTERVAL_RECURSIVE}},
+     "Ar@0[0,10] self 10; ",
+     "Ar@0[0,10]; "},
     {"a child",
      {{'A', 0, 10, 0}, {'B', 2, 5, 0}, {'C', 5, 10, 0}},
      "B@1[2,5] self 3; C@1[5,10] self 5; A@0[0,10] self 2; ",

@@ -343,7 +343,8 @@ static int on_interval(struct process_events *events, struct event_line *line,
         .weight = event->weight,
         .flags = (event->is_open ? (unsigned)PROFILE_INTERVAL_OPEN : 0u) |
                  (is_foreign && !event->has_active ? (unsigned)PROFILE_INTERVAL_BACKWARD : 0u) |
-                 (event->flags & STREAM_KIND_DETACHED ? (unsigned)PROFILE_INTERVAL_DETACHED : 0u),
+                 (event->flags & STREAM_KIND_DETACHED ? (unsigned)PROFILE_INTERVAL_DETACHED : 0u) |
+                 (event->is_inside ? (unsigned)PROFILE_INTERVAL_RECURSIVE : 0u),
         .args = events->texts.items,
         .argc = events->texts.count,
     };

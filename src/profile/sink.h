@@ -224,7 +224,7 @@ enum profile_interval_flag {
     PROFILE_INTERVAL_OVERLAPS =
         4, /* it begins inside another one of its thread and ends after it: nobody's child */
     PROFILE_INTERVAL_RECURSIVE =
-        8, /* one of its ancestors has the same label: not counted in that label's total time */
+        8, /* one of its ancestors has the same label, or a call that was not recorded: not counted in that label's total time */
     PROFILE_INTERVAL_BACKWARD =
         16, /* it was stored with an end before its start, and is counted as empty */
 };

@@ -45,7 +45,8 @@ static void add_more(struct event *event, const struct event_page *page, uint32_
                 event->value = more.rest;
             break;
         case STREAM_SLOT_SELF:
-            event->has_self = more.head >> STREAM_SLOT_TIME_SHIFT & 1;
+            event->has_self = more.head >> STREAM_SLOT_TIME_SHIFT & STREAM_SELF_KNOWN;
+            event->is_inside = more.head >> STREAM_SLOT_TIME_SHIFT & STREAM_SELF_INSIDE;
             event->self = more.rest;
             event->spent = event->has_self ? stream_slot_id(&more) : 0;
             break;

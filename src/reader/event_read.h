@@ -27,6 +27,7 @@ struct event {
     uint32_t end_thread;
     bool has_self, has_active, has_own_track;
     uint64_t self, active;    /* as the recorder measured them */
+    bool is_inside;           /* of a call of the same label, which may not be there */
     uint32_t spent;           /* what recording took of it, which these are without */
     uint32_t node, node_lane; /* of the call in a tree that it is in; 0: none */
     uint32_t own_track;       /* as it says itself */

@@ -117,6 +117,8 @@ void folds_move(struct lane *lane, struct calls *calls, struct frame *from, stru
     while (from->folds) {
         struct fold fold = calls->pool[from->folds - 1];
         release(calls, from, &from->folds);
+        if (fold.label == from->label)
+            fold.total = 0; /* of outermost calls only */
         fold_add(lane, others, into, fold.label, fold.count, fold.total, fold.self);
     }
 }

@@ -129,9 +129,10 @@ struct calls *calls_of(struct lane *lane)
     return lane->calls = place ? *place : NULL;
 }
 
-struct recorded {    /* of a call, one in N; both 0: it is not even timed */
-    uint32_t weight; /* how many calls it stands for */
-    uint32_t share;  /* how many of the direct calls of the one around */
+struct recorded {      /* of a call, one in N; weight and share 0: it is not even timed */
+    uint32_t weight;   /* how many calls it stands for */
+    uint8_t share;     /* how many of the direct calls of the one around */
+    uint8_t is_inside; /* of another call of its function */
 };
 
 /* ---- what all policies share ---- */
@@ -235,7 +236,7 @@ static struct slot_place put_measured(struct lane *lane, const struct calls *cal
         if (far)
             slot_more(more++, kind, STREAM_SLOT_KIND, 0, 0);
         if (with_self)
-            slot_more(more++, 0, STREAM_SLOT_SELF, 0, 0);
+            slot_more(more++, 0, STREAM_SLOT_SELF, frame->is_inside * STREAM_SELF_INSIDE, 0);
         if (frame->has_active)
             slot_more(more++, calls->track, STREAM_SLOT_ACTIVE, 0, 0);
         if (at == UINT64_MAX && frame->weight > 1)
@@ -254,12 +255,10 @@ static struct slot_place put_measured(struct lane *lane, const struct calls *cal
 
 enum { CLOCK_READINGS = 15 };
 
-/* What one reading of the clock takes: the median of some. */
-static uint64_t clock_cost(struct lane *lane)
+/* The median of some. */
+static __attribute__((noinline)) uint64_t measure_clock(struct lane *lane)
 {
     uint32_t took[CLOCK_READINGS];
-    if (lane->clock_cost)
-        return lane->clock_cost - 1;
     uint64_t before = lane_now(lane);
     for (uint32_t count = 0; count < CLOCK_READINGS; count++) {
         uint64_t now = lane_now(lane);
@@ -271,6 +270,12 @@ static uint64_t clock_cost(struct lane *lane)
     }
     lane->clock_cost = took[CLOCK_READINGS / 2] + 1;
     return lane->clock_cost - 1;
+}
+
+/* What one reading of the clock takes. */
+static inline uint64_t clock_cost(struct lane *lane)
+{
+    return __builtin_expect(lane->clock_cost != 0, 1) ? lane->clock_cost - 1 : measure_clock(lane);
 }
 
 /* Does what recording it takes count for more than itself? */
@@ -360,6 +365,16 @@ static uint32_t pick(struct lane *lane, uint32_t label)
     return at == pick->chosen ? n : 0;
 }
 
+/* Is a call of `label` that stands for more in another one of it? That one would count the time as well, and need not be recorded:
+ * nobody else can tell. Looked for among the nearest, which are all that there are, or hold it, in nearly any program. */
+static uint8_t is_inside_own(const struct calls *calls, const struct frame *top, uint32_t label)
+{
+    const struct frame *last = top - calls->frames > AROUND_MAX ? top - AROUND_MAX : calls->frames;
+    while (top > last && (top->label != label || top->mode == FRAME_SCOPE))
+        top--;
+    return top > last;
+}
+
 /* Is the topmost call recorded? */
 static int is_in_picked(const struct calls *calls)
 {
@@ -371,7 +386,7 @@ static int is_in_picked(const struct calls *calls)
  * recorded itself is timed anyway and counts for itself alone, wherever it stands: so a few long ones behind many short ones, which are
  * among the first of their function, are not missed. Of a block the drawn one counts then for those that are not recorded.
  * Returns how many calls the next one in the topmost is timed for, if it is not recorded. */
-static uint32_t share_of_child(struct lane *lane, const struct calls *calls)
+static uint8_t share_of_child(struct lane *lane, const struct calls *calls)
 {
     if (!is_in_picked(calls))
         return 0;
@@ -389,7 +404,8 @@ static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *f
 {
     uint32_t weight = what.weight;
     frame->is_picked = weight != 0;
-    frame->share = (uint8_t)what.share;
+    frame->share = what.share;
+    frame->is_inside = what.is_inside;
     frame->is_timed = frame->is_picked || frame->share;
     frame->weight = weight;
     if (!frame->is_timed)
@@ -419,10 +435,12 @@ struct measured {
 };
 
 /* The values of the slots that stand there for them, or of new ones. */
-static void store_measured(struct stream_slot *slot, const struct measured *measured)
+static void store_measured(struct stream_slot *slot, const struct frame *frame,
+                           const struct measured *measured)
 {
     if (measured->self != UINT64_MAX)
-        slot_more(slot++, measured->spent, STREAM_SLOT_SELF, 1, measured->self);
+        slot_more(slot++, measured->spent, STREAM_SLOT_SELF,
+                  STREAM_SELF_KNOWN | frame->is_inside * STREAM_SELF_INSIDE, measured->self);
     if (measured->has_active)
         slot_more(slot, measured->track, STREAM_SLOT_ACTIVE, 1, measured->active);
 }
@@ -441,7 +459,7 @@ static void end_measured(struct lane *lane, const struct frame *frame, uint64_t 
         struct stream_slot *slot =
             (struct stream_slot *)(page + offset); // NOLINT(performance-no-int-to-ptr)
         uint32_t far = stream_slot_code(slot) == STREAM_SLOT_KIND_ELSEWHERE;
-        store_measured(slot + 1 + far, measured);
+        store_measured(slot + 1 + far, frame, measured);
         /* release: who sees the end sees the times. */
         __atomic_store_n(&slot->rest,
                          (slot->rest & 0xffff) | (duration + 1) << STREAM_SLOT_PAYLOAD_SHIFT,
@@ -455,7 +473,7 @@ static void end_measured(struct lane *lane, const struct frame *frame, uint64_t 
         struct slot_place place =
             slot_reserve(lane, slots * (uint32_t)sizeof(struct stream_slot), UINT64_MAX);
         if (place.slot) {
-            store_measured(place.slot + 1, &all);
+            store_measured(place.slot + 1, frame, &all);
             slot_store(&place, ref_lane(frame->ref), STREAM_SLOT_END, ref_on_disk(frame->ref));
         }
     }
@@ -528,6 +546,8 @@ static void enter_threshold(struct lane *lane, struct calls *calls, struct frame
     frame->is_timed = frame->is_picked || frame[-1].is_picked;
     if (!frame->is_timed)
         return;
+    if (frame->weight > 1)
+        frame->is_inside = is_inside_own(calls, frame - 1, frame->label);
     struct slot_place place = {NULL, 0, 0, 0};
     uint64_t from = frame->mode & LAM_CALLS_ONE_IN ? spend_from(lane, frame) : 0;
     if (frame->is_picked && is_room_for_call(lane)) {
@@ -616,8 +636,8 @@ static void end_threshold(struct lane *lane, struct calls *calls, struct frame *
     }
     struct frame *outer = calls_around(calls, frame);
     folds_move(lane, calls, frame, calls, outer);
-    fold_add(lane, calls, outer, frame->label, frame->weight, measured.active * frame->weight,
-             measured.self * frame->weight);
+    fold_add(lane, calls, outer, frame->label, frame->weight,
+             frame->is_inside ? 0 : measured.active * frame->weight, measured.self * frame->weight);
     write_sometimes(lane, calls, (uint32_t)(frame - calls->frames) - 1, now);
 }
 
@@ -754,12 +774,14 @@ static inline int enter_quickly(struct lane *lane, struct calls *calls, uint32_t
 static void enter_by_label(struct lane *lane, struct calls *calls, uint32_t label)
 {
     uint32_t mode = mode_of(lane, calls);
-    struct recorded what = {0, 0};
+    struct recorded what = {0, 0, 0};
     if (mode == LAM_CALLS_ONE_IN) {
         what.weight = pick(lane, label);
         what.share = share_of_child(lane, calls);
         if (what.weight && is_in_picked(calls))
             what.share = 1;
+        if (what.weight > 1 && calls->depth < calls->capacity)
+            what.is_inside = is_inside_own(calls, &calls->frames[calls->depth], label);
     }
     enter(lane, calls, label, mode, what);
 }
@@ -810,8 +832,8 @@ static uint32_t pick_callee(struct lane *lane, struct lam_callee *callee)
 }
 
 /* As share_of_child(), for a call in `around` that is told since its turn has come. The host counts down to the next one. */
-static uint32_t share_of_callee(struct lane *lane, const struct calls *calls,
-                                struct lam_open_call *around)
+static uint8_t share_of_callee(struct lane *lane, const struct calls *calls,
+                               struct lam_open_call *around)
 {
     around->handle.start = 1;
     if (!is_in_picked(calls))
@@ -830,6 +852,8 @@ static __attribute__((noinline)) void enter_callee(struct lane *lane, struct lam
                                                    struct lam_open_call *call)
 {
     struct calls *calls = lane->rec->call_kind ? calls_of(lane) : NULL;
+    uint32_t is_inside = (call->told & LAM_TOLD_INSIDE) != 0;
+    call->told = 0;
     if (!calls)
         return;
     if ((lane->rec->calls & ~(uint32_t)LAM_CALLS_AUTO) != LAM_CALLS_ONE_IN ||
@@ -844,6 +868,7 @@ static __attribute__((noinline)) void enter_callee(struct lane *lane, struct lam
         what.share = share_of_callee(lane, calls, around);
     if (around->told & LAM_TOLD_RECORDED && what.weight && is_in_picked(calls))
         what.share = 1;
+    what.is_inside = what.weight > 1 && is_inside;
     if (!what.weight && !what.share)
         return;
     enter(lane, calls, callee->label, LAM_CALLS_ONE_IN, what);
@@ -865,8 +890,10 @@ void lam_callee_enter_event(struct lam_recorder *rec, struct lam_callee *callee,
                             struct lam_open_call *around, struct lam_open_call *call)
 {
     struct lane *lane = lane_of(rec);
-    if (__builtin_expect(!lane || !call->label, 0))
+    if (__builtin_expect(!lane || !call->label, 0)) {
+        call->told = 0;
         return;
+    }
     const struct lam_recorder *own = lane->rec;
     if (__builtin_expect(own->calls != 0 || !own->call_kind, 0)) {
         enter_callee(lane, callee, around, call);

@@ -18,8 +18,10 @@ enum {
     PICK_COUNTERS = 1 << 16, /* one in N: labels that are told apart */
     CHILDREN_TIMED = 1 << 12, /* one in N: direct calls of a recorded call that are timed each; then */
     CHILDREN_BLOCK = 8,       /* one of so many */
-    FRAME_SCOPE = 16,         /* a frame's mode: an interval, no call */
-    SCOPES_MAX = 1 << 12,     /* frames for intervals that nobody ends, in a stack */
+    AROUND_MAX =
+        256, /* one in N: calls around a recorded one among which its own function is looked for */
+    FRAME_SCOPE = 16,     /* a frame's mode: an interval, no call */
+    SCOPES_MAX = 1 << 12, /* frames for intervals that nobody ends, in a stack */
 };
 
 struct frame {
@@ -43,6 +45,7 @@ struct frame {
     uint8_t share; /* one in N: how many calls of the one around, which is recorded, it was timed for */
     uint8_t chosen;    /* which one of its next block of direct calls is timed */
     uint32_t children; /* how many it has had */
+    uint8_t is_inside; /* one in N: of a call of the same label, which may not be recorded */
 };
 static_assert(offsetof(struct frame, mode) % 4 == 0 &&
                   offsetof(struct frame, fold_count) == offsetof(struct frame, mode) + 3,

@@ -539,7 +539,7 @@ enum stream_slot_code {
     STREAM_SLOT_VALUE = 19, /* rest: the integer, when the payload is STREAM_SLOT_PAYLOAD_MAX */
     STREAM_SLOT_SELF =
         20, /* rest: self time as the recorder measured it; id: ticks that recording took of the interval's own
-                               time, which it is without */
+                               time, which it is without; enum stream_self_bit */
     STREAM_SLOT_COUNTER =
         21, /* id: counter; bit 40: 0 value at the start, 1 end minus start; rest: value */
     STREAM_SLOT_COUNT = 22, /* rest: how many calls a FOLD stands for */
@@ -562,6 +562,12 @@ enum stream_arg {
     STREAM_ARG_TEXT = 5,   /* size in bytes; ceil(size / 15) TEXT slots follow */
 };
 enum { STREAM_TEXT_BYTES = 15 };
+
+enum stream_self_bit { /* 40 and 41 of a SELF slot's head */
+                       STREAM_SELF_KNOWN = 1,
+                       STREAM_SELF_INSIDE =
+                           2, /* one of the calls around it that are not recorded is of the same label */
+};
 
 static inline uint64_t stream_slot_head(uint32_t id, uint32_t code, uint64_t time)
 {
