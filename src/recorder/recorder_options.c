@@ -261,6 +261,8 @@ static void add_text(struct bounded_text *out, const char *text)
 static void add_word(struct bounded_text *out, struct word word)
 {
     enum { QUOTED_MAX = 60 };
+    if (!word.size)
+        return;
     text_add_cut(out, word.at, word.size > QUOTED_MAX ? (size_t)QUOTED_MAX : word.size);
     if (word.size > QUOTED_MAX)
         add_text(out, "...");
