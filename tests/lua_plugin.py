@@ -870,6 +870,63 @@ def test_universes_inside_of_each_other():
     check(mains and not mains & rows, f"tracks: {rows} {mains}")
 
 
+CATCHES = r"""
+#include <lauxlib.h>
+#include <time.h>
+static void burn(void) { struct timespec from, now; clock_gettime(CLOCK_MONOTONIC, &from); do clock_gettime(CLOCK_MONOTONIC, &now); while ((now.tv_sec - from.tv_sec) * 1000000000l + now.tv_nsec - from.tv_nsec < 300000); }
+/* catches(f, g): f ends by an error, which is caught here, as no function of Lua's catches it. */
+static int catches(lua_State *L)
+{
+    int has_next = lua_gettop(L) == 2;
+    lua_pushvalue(L, 1);
+    lua_pcall(L, 0, 0, 0);
+    burn();
+    if (!has_next) return 0;
+    luaL_checkstack(L, 50, NULL);
+    lua_settop(L, 40);    /* the next call stands further inside than the one that is gone */
+    lua_pushvalue(L, 2);
+    lua_call(L, 0, 0);
+    burn();
+    return 0;
+}
+int luaopen_catches(lua_State *L) { lua_pushcfunction(L, catches); return 1; }
+"""
+
+CAUGHT = """
+local catches = require "catches"
+local function deep(n) if n == 0 then error("x") end deep(n - 1) return n end
+local function fails() deep(3) return 1 end
+local function after() end
+local function last() end
+catches(fails, after)
+catches(fails)
+last()
+"""
+
+
+def test_an_error_that_is_caught_in_c():
+    """What it left ends with the next call or return of the coroutine, at the latest when the function that caught it returns."""
+    flags = subprocess.run(["pkg-config", "--cflags", "lua5.4"], capture_output=True, text=True, check=False)
+    if flags.returncode != 0:
+        raise Skip("no pkg-config file of Lua 5.4")
+    compile_c("catches.so", CATCHES, "-shared", "-fPIC", *flags.stdout.split())
+    path = os.path.join(BUILD, "plugins", "lua", "?.so") + ";./?.so"
+    for options in (None, "calls=one_in:2"):
+        lua(script("caught.lua", CAUGHT), LUA_CPATH=path, options=options)
+        done = subprocess.run([LAMELLA, "view", "--format", "json", "--show", "intervals", "r.lamella"], capture_output=True, timeout=60, check=True)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        calls = [(row["label"].split(" (")[0], row["start_ns"], row["end_ns"], row["flags"]) for row in rows if row["type"] == "interval"]
+        check(not any("open" in flags or "overlaps" in flags for *_, flags in calls), f"{options}: {calls}")
+        if options:
+            continue
+        caught = [call for call in calls if call[0] == "catches"]
+        left = [call for call in calls if call[0] in ("fails", "deep", "error")]
+        after, last = ([call for call in calls if call[0] == name][0] for name in ("after", "last"))
+        equal((len(caught), len(left)), (2, 12), "calls")
+        check(all(caught[0][1] < call[1] and call[2] <= after[1] for call in left[:6]), f"before the next call: {calls}")
+        check(all(caught[1][1] < call[1] and call[2] <= caught[1][2] for call in left[6:]) and caught[1][2] <= last[1], f"with the function that caught it: {calls}")
+
+
 FORK = """
 #include <lauxlib.h>
 #include <sys/wait.h>
