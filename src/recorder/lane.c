@@ -279,6 +279,33 @@ static int is_switch_untold(const struct lane *lane)
     return lane->page && !lane->limit;
 }
 
+/* The usual case, without a system call: the page has room and the time fits. Its slot is taken and the end of the page put back
+ * in one instruction, which fails if a handler recorded something since `next` was read. Returns 0 if it must be done the long way. */
+static int tell_switch_quickly(struct lane *lane)
+{
+    uint64_t next = LANE_LOAD(lane->next);
+    HANDLER_FENCE();
+    uint64_t base = LANE_LOAD(lane->base), at = LANE_LOAD(lane->switched_at);
+    uint64_t end = LANE_LOAD(lane->page) + lane->size;
+    uint32_t track = LANE_LOAD(lane->track);
+    if (at == LANE_TIME_OF_EVENT)
+        at = lane_now(lane);
+    if (at < base)
+        at = base;
+    if (end - next < 2 * sizeof(struct stream_slot) || (at - base) >> STREAM_SLOT_TIME_BITS ||
+        !exchange_pair_locally(&lane->next, next, next + sizeof(struct stream_slot), end))
+        return 0;
+    struct slot_place place = {.slot = (struct stream_slot *)next, // NOLINT(performance-no-int-to-ptr)
+                               .since = at - base};
+    slot_store(&place, track, STREAM_SLOT_TRACK_SWITCH, 0);
+    lane->switch_told = at;
+    HANDLER_FENCE();
+    /* A handler has switched, which stores nothing, before our slot was taken: that is told next. */
+    if (LANE_LOAD(lane->track) != track)
+        LANE_STORE(lane->limit, 0);
+    return 1;
+}
+
 static int tell_switch(struct lane *lane)
 {
     uint64_t at = lane->switched_at == LANE_TIME_OF_EVENT ? lane_now(lane) : lane->switched_at;
@@ -310,6 +337,9 @@ static void lose_event(struct lane *lane)
 int lane_make_room(struct lane *lane, uint32_t size, uint64_t time, int is_past)
 {
     int rc = -1;
+    if (is_switch_untold(lane) && !lane->changing && lane->generation &&
+        lane->generation == recorder_generation(lane->rec) && tell_switch_quickly(lane))
+        return 0;
     uint64_t signals = signals_block();
     /* Closed since the caller took its lane (or a child that a handler forked): as if the event had come later. */
     int is_open = lane->generation && lane->generation == recorder_generation(lane->rec);

@@ -139,16 +139,11 @@ static void strike(int number)
     errno = error;
 }
 
-static void handlers_in_the_middle(void **state)
+/* `handler` from now on, all the time. flags: SA_NODEFER: also in the middle of itself. */
+static timer_t strikes_begin(void (*handler)(int), int flags)
 {
-    (void)state;
-    begin_with("");
-    struck_kind = lam_kind_intern(LAM_DEFAULT, "Signal");
-    struck_label = label("handler");
-    struct lam_kind kind = lam_kind_intern(LAM_DEFAULT, "Work");
-    struct lam_label work = label("interrupted");
-    struct sigaction action = {.sa_handler = strike, .sa_flags = SA_RESTART | SA_NODEFER}, before;
-    sigaction(SIGALRM, &action, &before);
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART | flags};
+    sigaction(SIGALRM, &action, NULL);
     timer_t timer;
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -160,12 +155,29 @@ static void handlers_in_the_middle(void **state)
     struct itimerspec period = {{0, every_ns}, {0, every_ns}};
     assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
     timer_settime(timer, 0, &period, NULL);
+    return timer;
+}
+
+static void strikes_end(timer_t timer)
+{
+    timer_delete(timer);
+    signal(SIGALRM, SIG_IGN);
+}
+
+static void handlers_in_the_middle(void **state)
+{
+    (void)state;
+    begin_with("");
+    struck_kind = lam_kind_intern(LAM_DEFAULT, "Signal");
+    struck_label = label("handler");
+    struct lam_kind kind = lam_kind_intern(LAM_DEFAULT, "Work");
+    struct lam_label work = label("interrupted");
+    timer_t timer = strikes_begin(strike, SA_NODEFER);
     uint32_t done = 0;
     for (; done < 300000 || (__atomic_load_n(&struck, __ATOMIC_RELAXED) < 100 && done < 1000000);
          done++)
         lam_end(LAM_DEFAULT, lam_begin(LAM_DEFAULT, kind, work));
-    timer_delete(timer);
-    sigaction(SIGALRM, &before, NULL);
+    strikes_end(timer);
     finish();
     uint64_t last = 0;
     uint32_t works = 0, handlers = 0, points = 0;
@@ -189,6 +201,57 @@ static void handlers_in_the_middle(void **state)
     assert_int_equal(works, done);
     assert_int_equal(handlers, struck);
     assert_int_equal(points, struck);
+    end();
+}
+
+static struct lam_track main_track, struck_track; /* main_track: that the test runs, or is about to */
+
+static void strike_elsewhere(int number)
+{
+    struct lam_track back = {__atomic_load_n(&main_track.id, __ATOMIC_RELAXED)};
+    lam_track_switch(LAM_DEFAULT, struck_track);
+    strike(number);
+    lam_track_switch(LAM_DEFAULT, back);
+}
+
+/* Where calls are folded a switch is told with the next event: wherever a handler comes that switches itself, each event is told of
+ * its own track. */
+static void handlers_that_switch(void **state)
+{
+    (void)state;
+    begin_with("calls=one_in:100,max_bytes=100M");
+    struck = 0;
+    struck_kind = lam_kind_intern(LAM_DEFAULT, "Signal");
+    struck_label = label("elsewhere");
+    struct lam_kind kind = lam_kind_intern(LAM_DEFAULT, "Work");
+    struct lam_label works[2] = {label("one"), label("two")}, call = label("call");
+    struct lam_track tracks[2];
+    for (int i = 0; i < 2; i++)
+        tracks[i] = lam_track_create(LAM_DEFAULT, works[i]);
+    struck_track = lam_track_create(LAM_DEFAULT, struck_label);
+    timer_t timer = strikes_begin(strike_elsewhere, 0);
+    uint32_t done = 0;
+    for (; done < 100000 || (__atomic_load_n(&struck, __ATOMIC_RELAXED) < 100 && done < 1000000);
+         done++) {
+        __atomic_store_n(&main_track.id, tracks[done % 2].id, __ATOMIC_RELAXED);
+        lam_track_switch(LAM_DEFAULT, tracks[done % 2]);
+        lam_call_enter(LAM_DEFAULT, call);
+        lam_end(LAM_DEFAULT, lam_begin(LAM_DEFAULT, kind, works[done % 2]));
+        lam_call_exit(LAM_DEFAULT, call);
+    }
+    strikes_end(timer);
+    finish();
+    uint32_t seen[3] = {0};
+    const uint32_t ids[3] = {works[0].id, works[1].id, struck_label.id};
+    const uint32_t of[3] = {tracks[0].id, tracks[1].id, struck_track.id};
+    for (size_t i = 0; i < in.count; i++)
+        for (int k = 0; k < 3; k++)
+            if (in.events[i].code >= 32 && in.events[i].id == ids[k]) {
+                assert_int_equal(in.events[i].track, of[k]);
+                seen[k]++;
+            }
+    assert_int_equal(seen[0] + seen[1], done);
+    assert_int_equal(seen[2], 2 * struck); /* an interval and a point each */
     end();
 }
 
@@ -588,12 +651,19 @@ static void counters_that_are_not_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_share_pages),          cmocka_unit_test(threads_at_once),
-        cmocka_unit_test(handlers_in_the_middle),       cmocka_unit_test(forks),
-        cmocka_unit_test(forks_among_threads),          cmocka_unit_test(stops_at_the_budget),
-        cmocka_unit_test(stops_at_the_file_limit),      cmocka_unit_test(flight_keeps_the_newest),
-        cmocka_unit_test(offsets_of_more_than_32_bits), cmocka_unit_test(a_hundred_days_of_uptime),
-        cmocka_unit_test(longer_than_a_slot_can_tell),  cmocka_unit_test(cpu_time_and_counters),
+        cmocka_unit_test(threads_share_pages),
+        cmocka_unit_test(threads_at_once),
+        cmocka_unit_test(handlers_in_the_middle),
+        cmocka_unit_test(handlers_that_switch),
+        cmocka_unit_test(forks),
+        cmocka_unit_test(forks_among_threads),
+        cmocka_unit_test(stops_at_the_budget),
+        cmocka_unit_test(stops_at_the_file_limit),
+        cmocka_unit_test(flight_keeps_the_newest),
+        cmocka_unit_test(offsets_of_more_than_32_bits),
+        cmocka_unit_test(a_hundred_days_of_uptime),
+        cmocka_unit_test(longer_than_a_slot_can_tell),
+        cmocka_unit_test(cpu_time_and_counters),
         cmocka_unit_test(counters_that_are_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,9 +49,11 @@ struct lane {
     /* What an event touches: one cache line. */
     uint32_t generation; /* the recorder's when the lane was taken; 0: wiped by a fork, or given back */
     uint32_t busy;       /* how many events are being stored: slots.h */
-    uint64_t next; /* address of the next free slot; changed by reserve() and with signals blocked only */
-    uint64_t limit;    /* end of the page; no page: both 0; 0 alone: a switch of tracks is untold */
-    uint64_t base;     /* times are relative to it */
+    uint64_t base;       /* times are relative to it */
+    /* Address of the next free slot, and end of the page; no page: both 0; the end alone: a switch of tracks is untold. Changed in one
+     * instruction, or with signals blocked. */
+    uint64_t next __attribute__((aligned(16)));
+    uint64_t limit;
     uint64_t page;     /* address */
     uint64_t page_ref; /* number << 40 | sequence << 14 */
     uint32_t plain; /* as `generation`, when the clock is the time stamp counter, there are no counters, and every call an event */

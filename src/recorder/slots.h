@@ -30,6 +30,24 @@ static inline int exchange_locally(uint64_t *word, uint64_t expected, uint64_t d
 #endif
 }
 
+/* The same for a word and the one behind it, of which the second is 0; aligned to both. Returns 0, also where that is not to be had. */
+static inline int exchange_pair_locally(uint64_t *words, uint64_t expected, uint64_t desired,
+                                        uint64_t second)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__clang_analyzer__)
+    uint8_t done;
+    uint64_t zero = 0;
+    __asm__ volatile("cmpxchg16b %1"
+                     : "=@ccz"(done), "+m"(*(uint64_t(*)[2])words), "+a"(expected), "+d"(zero)
+                     : "b"(desired), "c"(second)
+                     : "memory");
+    return done;
+#else
+    (void)words, (void)expected, (void)desired, (void)second;
+    return 0;
+#endif
+}
+
 /* Loads that must be done anew, and in this order, as a handler sees them. */
 #define LANE_LOAD(field)         __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define LANE_STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
