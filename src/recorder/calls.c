@@ -831,6 +831,16 @@ static uint32_t pick_callee(struct lane *lane, struct lam_callee *callee)
     return is_first ? 1 : n;
 }
 
+/* Out of how many the nth that is timed was chosen. The more there were, the less one of them matters. */
+static uint32_t block_of_timed(uint32_t n)
+{
+    return n < CHILDREN_TIMED       ? 1
+           : n < 2 * CHILDREN_TIMED ? CHILDREN_BLOCK
+           : n < 4 * CHILDREN_TIMED ? CHILDREN_BLOCK * 2
+           : n < 8 * CHILDREN_TIMED ? CHILDREN_BLOCK * 4
+                                    : CHILDREN_BLOCK * 8;
+}
+
 /* As share_of_child(), for a call in `around` that is told since its turn has come. The host counts down to the next one. */
 static uint8_t share_of_callee(struct lane *lane, const struct calls *calls,
                                struct lam_open_call *around)
@@ -838,13 +848,13 @@ static uint8_t share_of_callee(struct lane *lane, const struct calls *calls,
     around->handle.start = 1;
     if (!is_in_picked(calls))
         return 0;
-    uint32_t before = calls->frames[calls->depth].children++;
+    uint32_t before = calls->frames[calls->depth].children++, block = block_of_timed(before);
     if (before + 1 < CHILDREN_TIMED)
         return 1;
-    uint64_t rest = before < CHILDREN_TIMED ? 0 : CHILDREN_BLOCK - 1 - around->handle.ref;
-    around->handle.ref = draw(lane, CHILDREN_BLOCK); /* its place in the next block */
+    uint64_t rest = block == 1 ? 0 : block - 1 - around->handle.ref;
+    around->handle.ref = draw(lane, block_of_timed(before + 1)); /* its place in the next block */
     around->handle.start = rest + around->handle.ref + 1;
-    return before < CHILDREN_TIMED ? 1 : CHILDREN_BLOCK;
+    return block;
 }
 
 static __attribute__((noinline)) void enter_callee(struct lane *lane, struct lam_callee *callee,
