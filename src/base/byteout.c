@@ -4,20 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 static int write_fd(void *ctx, const void *bytes, size_t length)
 {
     const struct byteout *out = ctx;
-    const char *at = bytes;
-    while (length) {
-        ssize_t written = write(out->fd, at, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return lam_code_from_errno(errno);
-        at += written;
-        length -= (size_t)written;
-    }
-    return LAM_OK;
+    errno = file_write_bytes(out->fd, bytes, length);
+    return errno ? lam_code_from_errno(errno) : LAM_OK;
 }
 
 static int write_file(void *ctx, const void *bytes, size_t length)
@@ -113,15 +106,27 @@ uint64_t byteout_offset(const struct byteout *out)
     return out->total_bytes + out->used;
 }
 
+static bool is_standard_output(const struct byteout *out)
+{
+    return (out->write == write_file && out->ctx == stdout) ||
+           (out->write == write_fd && out->fd == STDOUT_FILENO);
+}
+
 int byteout_flush(struct byteout *out, const char *name, struct lam_error *err)
 {
+    bool is_stdout = is_standard_output(out);
     byteout_drain(out);
     if (out->failed == LAM_OK && out->write == write_file && fflush(out->ctx) != 0) {
         out->failed = lam_code_from_errno(errno);
         out->errnum = errno;
     }
+    if (is_stdout && out->errnum == EPIPE) {
+        clearerr(stdout);
+        return LAM_OK;
+    }
     if (out->failed == LAM_OK)
         return LAM_OK;
+    name = is_stdout ? "standard output" : name;
     if (out->errnum)
         lam_error_errno(err, out->errnum, "%s", name);
     else

@@ -84,7 +84,7 @@ static inline void byteout_advance(struct byteout *out, size_t length)
 uint64_t byteout_offset(const struct byteout *out);
 
 /* Hands over what is buffered; returns LAM_OK or the first failure of all, described with name
- * ("out.json"). */
+ * ("out.json"). What goes to standard output is called so whatever the name, and it is no failure when its reader has had enough. */
 int byteout_flush(struct byteout *out, const char *name, struct lam_error *err);
 
 #endif

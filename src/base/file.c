@@ -164,9 +164,9 @@ int file_map(const char *path, struct file_map *map, struct lam_error *err)
 
 void file_unmap(struct file_map *map)
 {
-    if (map->is_mapped)
+    if (map->is_mapped && !map->is_borrowed)
         file_guard_unmap(map->data, map->size_bytes);
-    else
+    else if (!map->is_borrowed)
         mem_free((void *)(uintptr_t)map->data);
     *map = (struct file_map){0};
 }
@@ -176,7 +176,7 @@ uint64_t file_map_lost_pages(const struct file_map *map)
     return map->is_mapped ? file_guard_lost(map->data) : 0;
 }
 
-int file_write_fd(int fd, const void *data, size_t length, const char *name, struct lam_error *err)
+int file_write_bytes(int fd, const void *data, size_t length)
 {
     const char *at = data;
     while (length) {
@@ -184,11 +184,17 @@ int file_write_fd(int fd, const void *data, size_t length, const char *name, str
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
-            return lam_error_errno(err, errno, "%s: cannot write", show(name).text);
+            return errno;
         at += written;
         length -= (size_t)written;
     }
-    return LAM_OK;
+    return 0;
+}
+
+int file_write_fd(int fd, const void *data, size_t length, const char *name, struct lam_error *err)
+{
+    int errnum = file_write_bytes(fd, data, length);
+    return errnum ? lam_error_errno(err, errnum, "%s: cannot write", show(name).text) : LAM_OK;
 }
 
 int file_copy_fd(int from, int to, const char *name, uint64_t *copied, struct lam_error *err)

@@ -13,11 +13,12 @@
 struct file_map {
     const uint8_t *data; /* never NULL after success, even for 0 bytes */
     size_t size_bytes;
-    bool is_mapped; /* else read into memory */
+    bool is_mapped;   /* else read into memory */
+    bool is_borrowed; /* of somebody who keeps it: file_unmap() leaves it */
 };
 
 /* Brings a whole file into view, read only, until file_unmap(). A regular file is mapped; anything
- * else (pipe, /proc, "-" is not special here) is read into memory up to 4 GiB, a device up to 16 MiB.
+ * else (pipe, /proc; "-" is not special here, but in file_input.h) is read into memory up to 4 GiB, a device up to 16 MiB.
  * A pipe without a writer is empty. A mapped file that
  * somebody truncates meanwhile reads as zeros beyond its new end instead of killing us: file_map
  * installs a SIGBUS handler (again, when another one came since), which replaces the lost pages of
@@ -48,6 +49,9 @@ int file_write_all(const char *path, const void *data, size_t length, struct lam
 
 /* Writes all bytes to a descriptor, across short writes and EINTR. */
 int file_write_fd(int fd, const void *data, size_t length, const char *name, struct lam_error *err);
+
+/* The same for those who say themselves what failed: 0, or the errno. */
+int file_write_bytes(int fd, const void *data, size_t length);
 
 /* Copies the bytes of one descriptor, from its current position to its end, to another. *copied may
  * be NULL. */

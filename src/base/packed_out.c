@@ -1,7 +1,6 @@
 #include "base/packed_out.h"
 
 #include <errno.h>
-#include <unistd.h>
 #include <zstd.h>
 
 #include "base/file.h"
@@ -41,18 +40,11 @@ static int write_all(struct packed_out *packed, const unsigned char *at, size_t 
         packed->errnum = packed->steps.errnum;
         return rc;
     }
-    while (length) {
-        ssize_t written = write(packed->fd, at, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0) {
-            packed->errnum = errno;
-            return lam_code_from_errno(packed->errnum);
-        }
-        at += written;
-        length -= (size_t)written;
-    }
-    return LAM_OK;
+    int errnum = file_write_bytes(packed->fd, at, length);
+    if (!errnum)
+        return LAM_OK;
+    packed->errnum = errnum;
+    return lam_code_from_errno(errnum);
 }
 
 static int take_gzip(void *ctx, const unsigned char *bytes, size_t length)
