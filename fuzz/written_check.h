@@ -207,7 +207,7 @@ static inline bool profdata_is_good(const char *text, size_t size)
     struct profdata_file file;
     if (profdata_open_memory(&file, text, size, "written", NULL) < 0)
         return false;
-    bool is_good = file.faults.count == 0;
+    bool is_good = file.faults.all.count == 0;
     profdata_close(&file);
     return is_good;
 }

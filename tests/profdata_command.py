@@ -135,6 +135,123 @@ def folder(where):
     check("and names each that it leaves out", f"{len(bad_files()) + 1} inputs skipped" in out.decode() and "notes.json" in err, out.decode() + err)
 
 
+def activities(*args, **kwargs):
+    return {row["label"]: row["count"] for row in json.loads(run_with(*args, **kwargs)[1])["activities"]}
+
+
+def run_with(*args, stdin=None, path=None):
+    """(code, stdout, stderr) with a pipe (bytes) or a file as standard input."""
+    with open(path or os.devnull, "rb") as file:
+        given = {"input": stdin} if stdin is not None else {"stdin": file}
+        run = subprocess.run([LAMELLA, *args], capture_output=True, timeout=60, **given)
+    return run.returncode, run.stdout, run.stderr.decode(errors="replace")
+
+
+def given_twice(where):
+    """One file under several names counts once, and what is no file is named."""
+    directory = os.path.join(where, "links")
+    os.mkdir(directory)
+    path = write(os.path.join(directory, "one-1.mm_profdata"), good())
+    link = os.path.join(directory, "link.mm_profdata")
+    os.symlink(path, link)
+    os.mkfifo(os.path.join(directory, "pipe"))
+    os.mkfifo(os.path.join(directory, "pipe.mm_profdata"))
+    wanted = {"alpha": 1, "beta": 1}
+    for args in ((path, path), (path, link), (directory,), (directory, path)):
+        check(f"{len(args)} names of one file", activities("report", "--format", "json", *args) == wanted, args)
+    _, out, _ = run_with("report", path, link)
+    check("it is said", b"1 file is there already" in out and b"ran 2 times" not in out, out)
+    _, out, _ = run_with("report", directory)
+    head = out.decode().split("\n\n", maxsplit=1)[0]
+    check("pipes are named at the head", "2 of 3 files could not be read whole:" in head and head.count("a pipe, and no file") == 2, head)
+    _, _, err = run_with("export", "--to", "folded", directory)
+    check("an export says both", "1 file is there already" in err and "2 of 3 files could not be read whole: " in err, err)
+    code, out, err = run_with("aggregate", path, link)
+    check("a run is no second one", code == 0 and b"1 run, 1 input skipped" in out and "link.mm_profdata: is there already" in err, err)
+    code, out, err = run_with("diff", path, link, "--against", path)
+    check("on one side", code == 0 and "left out: " + link in err, err)
+    copy = write(os.path.join(where, "copy-1.mm_profdata"), good())
+    code, out, err = run_with("report", path, copy)
+    check("rows of copies differ", code == 0 and b"leaf x.rs" not in out and b"(pid 42)" in out and b"(pid 42, no. 2)" in out, out)
+
+
+def standard_input(where):
+    path, broken = write(os.path.join(where, "stdin.mm_profdata"), good()), good()[:-20]
+    wanted = {"alpha": 1, "beta": 1}
+    _, stored, _ = run_with("report", "--format", "json", path)
+    check("a file on standard input", activities("report", "--format", "json", "-", path=path) == wanted)
+    check("a pipe", activities("report", "--format", "json", "-", stdin=good()) == wanted)
+    check("given twice", activities("report", "--format", "json", "-", path, "-", path=path) == wanted)
+    check("with faults", "standard input: at byte" in run_with("report", "-", stdin=broken)[1].decode())
+    code, out, err = run_with("diff", "-", path, stdin=stored)
+    check("a stored report is compared", code == 0 and b"1 run: standard input" in out and b"2 did not change" in out, out.decode() + err)
+    code, out, err = run_with("export", "--to", "folded", "-", stdin=good())
+    check("an export", code == 0 and b"alpha" in out, err)
+    for stdin, says in ((b"", "standard input: the file is empty"), (b"hello", "standard input: neither a recording nor"),
+                        (b"LAMELLA\n" * 99, "standard input: ")):
+        code, out, err = run_with("report", "-", stdin=stdin)
+        check(f"{stdin[:9]} is refused", code == 1 and says in err and err.count("\n") == 1, err)
+    code, _, err = run_with("report", "/dev/stdin", stdin=good())
+    check("a pipe by its name is refused with the way", code == 1 and "a pipe, neither a file nor a directory; '-' reads standard input" in err, err)
+
+
+def faults_at_the_head(where):
+    """Where nobody can miss them, some of each file, and how many more."""
+    profile = Profile()
+    kind = profile.text("Query")
+    for i in range(20):
+        profile.add(kind, FIRST + 1000000 + i, 1, 10 * i, 10 * i + 5)
+    noisy, cut = write(os.path.join(where, "noisy.mm_profdata"), profile.bytes()), write(os.path.join(where, "short.mm_profdata"), good()[:-20])
+    _, out, _ = run_with("report", noisy)
+    lines = out.decode().splitlines()
+    check("one file's faults", lines[1] == "  ! The file could not be read whole:" and "lies past the end" in lines[2] and lines[10].startswith("    - and 1"), lines[:12])
+    for form in "text", "markdown":
+        _, out, _ = run_with("report", "--format", form, noisy, cut)
+        head = out.decode().split("beta", maxsplit=1)[0].replace("\\", "")
+        check(f"{form}: those of two", "None of the 2 files could be read whole:" in head and head.count("noisy.mm_profdata: ") == 3 and
+              "short.mm_profdata: " in head and "Findings" not in head, head)
+    _, out, _ = run_with("report", "--around", "alpha", good_and(where, cut))
+    check("with --around, too", b"could not be read whole" in out, out)
+    found = [row for row in json.loads(run_with("report", "--format", "json", noisy)[1])["findings"] if row["id"] == "damaged_streams"]
+    check("the finding has them all", found[0]["text"].count("noisy.mm_profdata: ") == 8 and "; and 1" in found[0]["text"], found)
+    for args in (("diff", noisy, cut), ("aggregate", noisy)):
+        _, _, err = run_with(*args)
+        check(f"{args[0]} names the file once", err.splitlines()[0].count("noisy.mm_profdata") == 1 and "damaged: at byte" in err, err)
+
+
+def good_and(where, path):
+    directory = os.path.join(where, "good-and-cut")
+    os.mkdir(directory)
+    write(os.path.join(directory, "good.mm_profdata"), good())
+    os.rename(path, os.path.join(directory, "cut.mm_profdata"))
+    return directory
+
+
+def full_output(where):
+    """One wording of it, and a reader that has had enough is no failure."""
+    path = write(os.path.join(where, "full.mm_profdata"), good())
+    commands = (["report", path], ["report", "--format", "json", path], ["diff", path, path], ["aggregate", path], ["view", path],
+                ["export", "--to", "folded", path])
+    for args in commands:
+        with open("/dev/full", "wb") as full:
+            run = subprocess.run([LAMELLA, *args], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+        lines = run.stderr.decode().splitlines()
+        check(f"{args[0]} > /dev/full", run.returncode == 1 and lines.count("lamella: standard output: No space left on device") == 1, lines)
+        reader, writer = os.pipe()
+        os.close(reader)
+        run = subprocess.run([LAMELLA, *args], stdout=writer, stderr=subprocess.PIPE, restore_signals=False, timeout=60, check=False)
+        os.close(writer)
+        check(f"{args[0]} | nobody", run.returncode == 0 and b"standard output" not in run.stderr, run)
+
+
+def mixed_kinds(where):
+    """A report of samples alone beside events: nothing in common."""
+    samples = {"format": "lamella-report", "version": 1, "coverage": {"process_cpu_s": 1.5}, "session": {"elapsed_s": 1}}
+    path, stored = write(os.path.join(where, "kinds.mm_profdata"), good()), write(os.path.join(where, "samples.json"), json.dumps(samples).encode())
+    code, out, err = run_with("aggregate", path, stored)
+    check("kinds are not mixed", code == 1 and not out and "is a recording of samples" in err and "cannot be put together" in err, err)
+
+
 def very_deep(where):
     profile = Profile()
     kind, name, depth = profile.text("Query"), profile.text("deep"), 100000
@@ -333,6 +450,11 @@ def main():
     with tempfile.TemporaryDirectory() as where:
         bad_input(where)
         folder(where)
+        given_twice(where)
+        standard_input(where)
+        faults_at_the_head(where)
+        full_output(where)
+        mixed_kinds(where)
         hostile_names(where)
         exploding_texts(where)
         very_deep(where)

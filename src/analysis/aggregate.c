@@ -66,28 +66,11 @@ static int compare_rows(const void *a, const void *b, void *context)
                   run_matrix_text(order->matrix, order->matrix->rows.items[right->row].key));
 }
 
-static int check_measures(const struct run_matrix *matrix, struct lam_error *err)
-{
-    const struct run_info *first = NULL;
-    array_each(&matrix->runs, run)
-    {
-        if (!run->has_events)
-            continue;
-        if (first && first->measure != run->measure)
-            return lam_error_set(err, LAM_E_INVAL,
-                                 "%s and %s measured different things: they cannot be put together",
-                                 run_matrix_text(matrix, first->name),
-                                 run_matrix_text(matrix, run->name));
-        first = run;
-    }
-    return LAM_OK;
-}
-
 int aggregate_make(struct aggregate *aggregate, const struct run_matrix *matrix,
                    const struct aggregate_options *options, struct lam_error *err)
 {
     *aggregate = (struct aggregate){.matrix = matrix, .metric = options->metric};
-    int rc = check_measures(matrix, err);
+    int rc = run_matrix_check_alike(matrix, "put together", err);
     if (rc < 0)
         return rc;
     double *values = mem_zalloc(matrix->runs.count + 1, sizeof *values);
@@ -95,7 +78,8 @@ int aggregate_make(struct aggregate *aggregate, const struct run_matrix *matrix,
         return lam_error_set(err, LAM_E_NOMEM, "aggregate: out of memory");
     for (uint32_t i = 0; rc == LAM_OK && i < matrix->rows.count; i++) {
         const struct run_row *row = &matrix->rows.items[i];
-        if (row->cells.count == 0 || is_excluded(matrix, row, options))
+        if (row->cells.count == 0 || is_excluded(matrix, row, options) ||
+            !run_matrix_has_section(matrix, row->section))
             continue;
         struct aggregate_row made =
             make_row(matrix, i, aggregate_judged(row, options->metric), values);

@@ -195,44 +195,6 @@ static int compare_effects(const void *a, const void *b, void *context)
                   run_matrix_text(matrix, matrix->rows.items[right->row].key));
 }
 
-static int check_runs(struct compare *compare, const struct run_matrix *matrix, struct lam_error *err)
-{
-    const struct run_info *first = NULL;
-    array_each(&matrix->runs, run)
-    {
-        compare->runs[run->side]++;
-        if (!run->has_events)
-            continue;
-        if (first && first->measure != run->measure)
-            return lam_error_set(
-                err, LAM_E_INVAL, "%s and %s measured different things: they cannot be compared",
-                run_matrix_text(matrix, first->name), run_matrix_text(matrix, run->name));
-        first = run;
-    }
-    return LAM_OK;
-}
-
-/* What one run holds and another one lacks cannot be compared; two runs must have something in common. */
-static int check_kinds(const struct run_matrix *matrix, struct lam_error *err)
-{
-    const struct run_info *without_events = NULL, *without_samples = NULL;
-    array_each(&matrix->runs, run)
-    {
-        if (run->has_samples && !run->has_events && !without_events)
-            without_events = run;
-        if (run->has_events && !run->has_samples && !without_samples)
-            without_samples = run;
-    }
-    if (!without_events || !without_samples)
-        return LAM_OK;
-    return lam_error_set(
-        err, LAM_E_INVAL,
-        "%s is a recording of samples, %s holds the events of an instrumented program: they cannot "
-        "be compared; give two of one kind",
-        run_matrix_text(matrix, without_events->name),
-        run_matrix_text(matrix, without_samples->name));
-}
-
 static const struct compare_row *find_judged(const struct compare *compare, const char *key)
 {
     array_each(&compare->rows[RUN_TOTALS], row)
@@ -285,9 +247,8 @@ int compare_make(struct compare *compare, struct run_matrix *matrix,
                  const struct compare_options *options, struct lam_error *err)
 {
     *compare = (struct compare){.matrix = matrix, .metric = options->metric};
-    int rc = check_runs(compare, matrix, err);
-    if (rc == LAM_OK)
-        rc = check_kinds(matrix, err);
+    array_each(&matrix->runs, run) compare->runs[run->side]++;
+    int rc = run_matrix_check_alike(matrix, "compared", err);
     if (rc < 0)
         return rc;
     rc = run_matrix_pair_units(matrix);

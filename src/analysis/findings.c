@@ -1,4 +1,5 @@
 /* What a report has to say in words: one function a finding, in the order in which they are shown. */
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -62,19 +63,34 @@ static int find_lost(struct draft *draft)
                      is_all ? "" : ", most of them for one reason", stream_loss_text(why)));
 }
 
+bool report_damage_text(const struct report *report, struct strbuf *out)
+{
+    const struct profile_session_end *end = &report->end;
+    uint64_t bad = end->damaged_streams + end->unreadable_streams;
+    size_t start = out->length;
+    if (bad == 0)
+        return false;
+    profile_damage_text(bad, end->streams + end->unreadable_streams,
+                        report->session.has_samples ? "stream file" : "file", out);
+    if (out->length > start) /* "The file", "None of" */
+        out->data[start] = (char)toupper((unsigned char)out->data[start]);
+    return true;
+}
+
 static int find_damaged(struct draft *draft)
 {
     struct report *report = draft->report;
     const struct profile_session_end *end = &report->end;
-    uint64_t bad = end->damaged_streams + end->unreadable_streams;
-    if (bad == 0)
+    struct strbuf text = {0};
+    if (!report_damage_text(report, &text))
         return LAM_OK;
-    return finding_add(
+    strbuf_add(&text, end->faults.kept ? ": " : "");
+    profile_faults_text(&end->faults, "; ", &text);
+    int rc = finding_add(
         draft, (struct report_finding){"damaged_streams", REPORT_WARNING, NULL, NAN, REPORT_NO_UNIT},
-        arena_printf(&report->arena, "%s of %s %sfiles could not be read, or not as a whole%s%s.",
-                     unit_count(bad).text, unit_count(end->streams + end->unreadable_streams).text,
-                     report->session.has_samples ? "stream " : "",
-                     end->first_damage[0] ? "; the first: " : "", end->first_damage));
+        arena_printf(&report->arena, "%s.", strbuf_text(&text)));
+    strbuf_free(&text);
+    return rc;
 }
 
 /* What was built under other conditions than usually is no small print. */
@@ -121,10 +137,12 @@ static int find_left_out(struct draft *draft)
         rc = finding_add(
             draft,
             (struct report_finding){"duplicate_streams", REPORT_NOTE, NULL, NAN, REPORT_NO_UNIT},
-            arena_printf(&report->arena, "%s of the recording's files %s left out.",
-                         unit_count(end->duplicate_streams).text,
-                         unit_either(end->duplicate_streams, "is a copy of another and was",
-                                     "are copies of others and were")));
+            arena_printf(
+                &report->arena, "%s %s left out.", unit_count(end->duplicate_streams).text,
+                unit_either(
+                    end->duplicate_streams,
+                    "file is there already, under another name or given twice: it was",
+                    "files are there already, under other names or given twice: they were")));
     return rc;
 }
 

@@ -302,6 +302,9 @@ uint64_t report_unaccounted_ns(const struct report *report);
 /* What the kernel charged, and what was used that it had not charged yet, by processes that still ran; PROFILE_UNKNOWN. */
 uint64_t report_used_ns(const struct report *report);
 
+/* "1 of 3 files could not be read whole"; false, and nothing, when nothing is damaged. */
+bool report_damage_text(const struct report *report, struct strbuf *out);
+
 /* Compilations by rustc: those that a self-profile could be had of. */
 size_t report_rustc_units(const struct report *report);
 

@@ -313,10 +313,13 @@ static void files_that_cannot_be_read_are_named(void **unused)
     open_feed(&feed);
     push_session(&feed, 1000, 1000, 1);
     push_process(&feed, 1, "/x/bin/rustc", "a", PROFILE_SAMPLED_YES, 0);
-    struct profile_session_end end = {.streams = 7,
-                                      .damaged_streams = 1,
-                                      .unreadable_streams = 2,
-                                      .first_damage = "a.lam: cannot open: Permission denied"};
+    struct profile_session_end end = {
+        .streams = 7,
+        .damaged_streams = 1,
+        .unreadable_streams = 2,
+        .faults = {.count = 10,
+                   .kept = 2,
+                   .texts = {"a.lam: cannot open: Permission denied", "b.lam: at byte 5: 1 page"}}};
     assert_int_equal(feed.sink.ops->session_end(feed.sink.ctx, &end), LAM_OK);
     assert_int_equal(report_finish(feed.report, NULL), LAM_OK);
     const struct report_finding *damaged = finding(feed.report, "damaged_streams");

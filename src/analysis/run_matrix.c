@@ -117,19 +117,61 @@ int run_matrix_add_unit(struct run_matrix *matrix, const char *const *parts, con
     return rc < 0 ? rc : row ? LAM_OK : LAM_E_NOMEM;
 }
 
-bool run_matrix_has_section(const struct run_matrix *matrix, enum run_section section)
+const struct run_info *run_matrix_lacking(const struct run_matrix *matrix, enum run_section section)
 {
     array_each(&matrix->runs, run)
     {
         bool lacks_events = run->has_samples && !run->has_events,
              lacks_samples = run->has_events && !run->has_samples;
         if ((section == RUN_LABELS || section == RUN_ARTIFACTS) && lacks_events)
-            return false;
+            return run;
         if ((section == RUN_SEGMENTS || section == RUN_PHASES) &&
             (lacks_samples || (run->has_samples && !run->has_phases)))
-            return false;
+            return run;
     }
-    return true;
+    return NULL;
+}
+
+bool run_matrix_has_section(const struct run_matrix *matrix, enum run_section section)
+{
+    return !run_matrix_lacking(matrix, section);
+}
+
+static int check_measures(const struct run_matrix *matrix, const char *done, struct lam_error *err)
+{
+    const struct run_info *first = NULL;
+    array_each(&matrix->runs, run)
+    {
+        if (!run->has_events)
+            continue;
+        if (first && first->measure != run->measure)
+            return lam_error_set(
+                err, LAM_E_INVAL, "%s and %s measured different things: they cannot be %s",
+                run_matrix_text(matrix, first->name), run_matrix_text(matrix, run->name), done);
+        first = run;
+    }
+    return LAM_OK;
+}
+
+/* Runs must have something in common. */
+int run_matrix_check_alike(const struct run_matrix *matrix, const char *done, struct lam_error *err)
+{
+    const struct run_info *without_events = NULL, *without_samples = NULL;
+    array_each(&matrix->runs, run)
+    {
+        if (run->has_samples && !run->has_events && !without_events)
+            without_events = run;
+        if (run->has_events && !run->has_samples && !without_samples)
+            without_samples = run;
+    }
+    if (!without_events || !without_samples)
+        return check_measures(matrix, done, err);
+    return lam_error_set(
+        err, LAM_E_INVAL,
+        "%s is a recording of samples, %s holds the events of an instrumented program: they cannot "
+        "be %s; give inputs of one kind",
+        run_matrix_text(matrix, without_events->name),
+        run_matrix_text(matrix, without_samples->name), done);
 }
 
 struct run_values run_matrix_values(const struct run_matrix *matrix, const struct run_row *row,

@@ -97,6 +97,13 @@ int run_matrix_pair_units(struct run_matrix *matrix);
 /* Whether all runs have what the section's rows are made of: what one of them lacks cannot be compared. */
 bool run_matrix_has_section(const struct run_matrix *matrix, enum run_section section);
 
+/* The first run without it; NULL. */
+const struct run_info *run_matrix_lacking(const struct run_matrix *matrix, enum run_section section);
+
+/* LAM_E_INVAL when two of the runs have nothing in common (samples alone, events alone), or measured different things. done:
+ * what they cannot be, "compared". */
+int run_matrix_check_alike(const struct run_matrix *matrix, const char *done, struct lam_error *err);
+
 /* Rows from what was read of an input. LAM_OK or LAM_E_NOMEM. */
 int run_matrix_add_report(struct run_matrix *matrix, const struct report *report,
                           const struct labels *labels);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/file_input.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/units.h"
@@ -30,7 +30,9 @@ struct aggregate_work {
     struct sequences sequences;
     bool has_order; /* every run so far has events */
     LAM_ARRAY(struct aggregate_skipped) skipped;
-    size_t refused; /* of the skipped, those that were named on the command line */
+    size_t repeated; /* of the skipped, runs that are there already */
+    size_t refused;  /* of the others, those that were named on the command line */
+    struct file_set files;
 };
 
 static int skip(struct aggregate_work *work, const char *input, const char *why)
@@ -67,7 +69,7 @@ static int read_order(struct aggregate_work *work, const char *input)
 }
 
 /* One run; what is no run, or a damaged one, is skipped. */
-static int add_run(struct aggregate_work *work, const char *input, struct lam_error *err)
+static int add_new_run(struct aggregate_work *work, const char *input, struct lam_error *err)
 {
     struct run_damage damage;
     int rc = read_run(&work->matrix, input, 0, work->cls, &damage, err);
@@ -77,16 +79,32 @@ static int add_run(struct aggregate_work *work, const char *input, struct lam_er
         rc = skip(work, input, err->msg);
     else if (damage.damaged > 0 && damage.files <= 1) {
         struct strbuf why = {0};
-        strbuf_addf(&why, "%s: damaged%s%s", input, damage.first[0] ? ": " : "", damage.first);
+        run_damage_text(&damage, input, "damaged", &why);
         run_matrix_drop(&work->matrix);
         rc = skip(work, input, strbuf_text(&why));
         strbuf_free(&why);
     } else {
         if (damage.damaged > 0)
-            launcher_say("warning: %s: not all of it could be read: %s", input, damage.first);
+            run_damage_warn(&damage, input);
         rc = read_order(work, input);
     }
     *err = (struct lam_error)LAM_ERROR_INIT;
+    return rc < 0 ? lam_error_set(err, rc, "%s: %s", input, lam_code_text(rc)) : LAM_OK;
+}
+
+/* A run that is there twice would make the others look alike. */
+static int add_run(struct aggregate_work *work, const char *input, struct lam_error *err)
+{
+    bool is_new;
+    int rc = file_set_add(&work->files, input, &is_new);
+    if (rc == LAM_OK && is_new)
+        return add_new_run(work, input, err);
+    struct strbuf why = {0};
+    strbuf_addf(&why, "%s: is there already, under another name or given twice", input);
+    if (rc == LAM_OK)
+        rc = skip(work, input, strbuf_text(&why));
+    strbuf_free(&why);
+    work->repeated++;
     return rc < 0 ? lam_error_set(err, rc, "%s: %s", input, lam_code_text(rc)) : LAM_OK;
 }
 
@@ -117,9 +135,9 @@ static int add_input(struct aggregate_work *work, const char *input, struct lam_
 {
     if (is_folder(input))
         return add_folder(work, input, err);
-    size_t before = work->skipped.count;
+    size_t before = work->skipped.count - work->repeated;
     int rc = add_run(work, input, err);
-    work->refused += work->skipped.count - before;
+    work->refused += work->skipped.count - work->repeated - before;
     return rc;
 }
 
@@ -145,9 +163,8 @@ static int write_out(struct aggregate_work *work, const struct aggregate *aggreg
         rc = work->set->format == FORMAT_TEXT
                  ? write_aggregate_text(aggregate, &view, &term, &text, err)
                  : write_aggregate_markdown(aggregate, &view, &text, err);
-        byteout_write(out, strbuf_text(&text), text.length);
-        int flushed = byteout_flush(out, "standard output", rc < 0 ? NULL : err);
-        rc = rc < 0 ? rc : flushed;
+        if (rc == LAM_OK)
+            rc = launcher_print(&text, err);
         strbuf_free(&text);
     }
     mem_free(out);
@@ -162,6 +179,7 @@ static void free_work(struct aggregate_work *work)
         mem_free(it->why);
     }
     array_free(&work->skipped);
+    file_set_free(&work->files);
     sequences_free(&work->sequences);
     run_matrix_free(&work->matrix);
     classifier_close(&work->cls);
@@ -246,7 +264,9 @@ int cmd_aggregate(int argc, char **argv)
             "Puts many runs of the same work side by side: least, median and most of each label, "
             "phase and unit, how far they spread, and which events differ in number or order "
             "although the runs should be alike. Each input is a run; of a directory each file is "
-            "one, and each directory in it. What cannot be used is skipped and named.",
+            "one, and each directory in it; - is standard input. What cannot be used is skipped "
+            "and "
+            "named.",
         .example = "lamella aggregate run1.mm_profdata run2.mm_profdata run3.mm_profdata\n"
                    "lamella aggregate --sort spread runs/",
         .rows = rows,

@@ -61,9 +61,8 @@ static int write_out(const struct compare *compare, const struct diff_settings *
         struct term term = term_of(stdout);
         rc = set->format == FORMAT_TEXT ? write_compare_text(compare, &view, &term, &text, err)
                                         : write_compare_markdown(compare, &view, &text, err);
-        byteout_write(out, strbuf_text(&text), text.length);
-        int flushed = byteout_flush(out, "standard output", rc < 0 ? NULL : err);
-        rc = rc < 0 ? rc : flushed;
+        if (rc == LAM_OK)
+            rc = launcher_print(&text, err);
         strbuf_free(&text);
     }
     mem_free(out);
@@ -153,7 +152,8 @@ int cmd_diff(int argc, char **argv)
             "instrumented programs; segments, phases and units of recordings; artifact sizes. An "
             "input "
             "is a recording, a self-profile, a directory of self-profiles as one, or a report "
-            "stored with 'lamella report --format json'. Of several runs on each side medians are "
+            "stored with 'lamella report --format json'; - is standard input. Of several runs on "
+            "each side medians are "
             "compared, with a 95% interval of the change; of one run each nobody can know what is "
             "noise, and it says so.",
         .example = "lamella diff before.lamella after.lamella\n"

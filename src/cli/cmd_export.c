@@ -381,9 +381,11 @@ int cmd_export(int argc, char **argv)
     const struct option_spec spec = {
         .command = "lamella export",
         .operands = "INPUT...",
-        .about = "Writes a recording or self-profiles in the format of another tool: Chrome's "
-                 "trace viewer, Perfetto, the "
-                 "Firefox Profiler, speedscope, pprof, folded stacks, or a flame graph (one SVG).",
+        .about =
+            "Writes a recording or self-profiles in the format of another tool: Chrome's "
+            "trace viewer, Perfetto, the "
+            "Firefox Profiler, speedscope, pprof, folded stacks, or a flame graph (one SVG). - is "
+            "standard input, a self-profile.",
         .example = "lamella export --to chrome -o trace.json.gz crate.mm_profdata\n"
                    "lamella export --to flamegraph -o flame.svg build.lamella",
         .rows = rows,

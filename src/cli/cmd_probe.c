@@ -48,8 +48,8 @@ static int write_text(const struct probe_view *view, struct lam_error *err)
     struct strbuf text = {0};
     struct term term = term_of(stdout);
     int rc = write_probe_text(view, &term, &text, err);
-    if (rc == LAM_OK && fwrite(strbuf_text(&text), 1, text.length, stdout) != text.length)
-        rc = lam_error_set(err, LAM_E_IO, "standard output cannot be written");
+    if (rc == LAM_OK)
+        rc = launcher_print(&text, err);
     strbuf_free(&text);
     return rc;
 }

@@ -78,13 +78,6 @@ static int parse_top(void *target, const char *text, struct lam_error *err)
     return LAM_OK;
 }
 
-static int print(const struct strbuf *text, struct lam_error *err)
-{
-    if (fwrite(strbuf_text(text), 1, text->length, stdout) != text->length || fflush(stdout) != 0)
-        return lam_error_set(err, LAM_E_IO, "standard output cannot be written");
-    return LAM_OK;
-}
-
 static int write_text(const struct report *report, const struct report_settings *set,
                       struct lam_error *err)
 {
@@ -93,7 +86,7 @@ static int write_text(const struct report *report, const struct report_settings 
     int rc = set->format == FORMAT_TEXT ? write_report_text(report, &set->view, &term, &text, err)
                                         : write_report_markdown(report, &set->view, &text, err);
     if (rc == LAM_OK)
-        rc = print(&text, err);
+        rc = launcher_print(&text, err);
     strbuf_free(&text);
     return rc;
 }
@@ -271,7 +264,7 @@ static int write_between(const struct report_settings *set, const struct input_g
         name_group(groups, index, &text);
         strbuf_add(&text, set->format == FORMAT_MARKDOWN ? "\n\n" : "\n");
     }
-    int rc = strbuf_ok(&text) ? print(&text, err)
+    int rc = strbuf_ok(&text) ? launcher_print(&text, err)
                               : lam_error_set(err, LAM_E_NOMEM, "report: out of memory");
     strbuf_free(&text);
     return rc;
@@ -444,7 +437,8 @@ int cmd_report(int argc, char **argv)
             "instrumented program, or of self-profiles (.mm_profdata files, or directories "
             "of them, several as one), says which labels took it. By argument and by path "
             "every different one takes memory. Self-profiles of a recording's processes are read "
-            "with it; inputs of different builds are answered one after the other.",
+            "with it; inputs of different builds are answered one after the other. - is standard "
+            "input, a self-profile.",
         .example = "lamella report build.lamella\n"
                    "lamella report --unit serde build.lamella\n"
                    "lamella report --by critical --what-if link=2x,cores=8 build.lamella\n"

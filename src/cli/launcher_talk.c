@@ -1,9 +1,8 @@
 #include "cli/launcher_talk.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-#include "base/strbuf.h"
 
 void launcher_say(const char *fmt, ...)
 {
@@ -17,6 +16,16 @@ void launcher_say(const char *fmt, ...)
     fprintf(stderr, "%s\n", strbuf_text(&line));
     strbuf_free(&text);
     strbuf_free(&line);
+}
+
+int launcher_print(const struct strbuf *text, struct lam_error *err)
+{
+    if (fwrite(strbuf_text(text), 1, text->length, stdout) == text->length && fflush(stdout) == 0)
+        return LAM_OK;
+    if (errno != EPIPE)
+        return lam_error_errno(err, errno, "standard output");
+    clearerr(stdout);
+    return LAM_OK;
 }
 
 int launcher_usage_end(const struct option_spec *spec, int rc, const struct lam_error *error,

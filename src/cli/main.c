@@ -1,4 +1,5 @@
 /* lamella: finds the command and runs it. */
+#include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,8 +53,10 @@ static void print_usage(FILE *out)
 /* What was printed must have arrived: `lamella view x > /dev/full` fails. */
 static int finish(int code)
 {
-    int failed = fflush(stdout) != 0 || ferror(stdout);
-    if (failed && code == EXIT_DONE) {
+    bool failed = fflush(stdout) != 0;
+    if (failed && errno == EPIPE)
+        return code; /* `lamella view x | head` has seen enough */
+    if ((failed || ferror(stdout)) && code == EXIT_DONE) {
         perror("lamella: standard output");
         return EXIT_FAILED;
     }

@@ -20,5 +20,9 @@ int recording_groups_find(struct input_groups *groups, const char *const *paths,
 {
     for (size_t i = 0; i < count; i++)
         recording_make_ready(paths[i]);
-    return input_groups_find(groups, paths, count, err);
+    int rc = input_groups_find(groups, paths, count, err);
+    if (rc >= 0)
+        array_each(&groups->repeated, path)
+            launcher_say("%s: was given already: it is read once", *path);
+    return rc;
 }

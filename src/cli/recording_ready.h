@@ -8,7 +8,7 @@
  * is left alone, and is read as far as it has come; so is whatever is no recording. */
 void recording_make_ready(const char *path);
 
-/* input_groups_find(), with recording_make_ready() done for all inputs. */
+/* input_groups_find(), with recording_make_ready() done for all inputs; on stderr, which were given twice. */
 int recording_groups_find(struct input_groups *groups, const char *const *paths, size_t count,
                           struct lam_error *err);
 

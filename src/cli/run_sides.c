@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/file_input.h"
 #include "cli/launcher_talk.h"
 #include "cli/read_runs.h"
 
@@ -50,16 +51,39 @@ static int read_input(const struct run_sides *sides, struct run_matrix *matrix, 
     if (rc < 0 || damage.damaged == 0)
         return rc;
     if (damage.files > 1) {
-        launcher_say("warning: %s: not all of it could be read%s%s", input,
-                     damage.first[0] ? ": " : "", damage.first);
+        run_damage_warn(&damage, input);
         return LAM_OK;
     }
     run_matrix_drop(matrix);
+    struct strbuf why = {0};
+    run_damage_text(&damage, input, "damaged", &why);
     if (sides->inputs[side].count == 1)
-        return lam_error_set(err, LAM_E_CORRUPT, "%s: damaged%s%s", input,
-                             damage.first[0] ? ": " : "", damage.first);
-    launcher_say("left out: %s: damaged%s%s", input, damage.first[0] ? ": " : "", damage.first);
-    return LAM_OK;
+        rc = lam_error_set(err, LAM_E_CORRUPT, "%s", strbuf_text(&why));
+    else
+        launcher_say("left out: %s", strbuf_text(&why));
+    strbuf_free(&why);
+    return rc;
+}
+
+/* The inputs of a side. A run that is there twice would make the side look steadier than it is. */
+static int read_side(const struct run_sides *sides, struct run_matrix *matrix, uint32_t side,
+                     struct classifier *cls, struct lam_error *err)
+{
+    struct file_set files = {0};
+    int rc = LAM_OK;
+    for (size_t i = 0; rc >= 0 && i < sides->inputs[side].count; i++) {
+        const char *input = sides->inputs[side].items[i];
+        bool is_new = true;
+        rc = file_set_add(&files, input, &is_new);
+        if (rc < 0)
+            lam_error_set(err, rc, "%s: %s", input, lam_code_text(rc));
+        else if (is_new)
+            rc = read_input(sides, matrix, side, i, cls, err);
+        else
+            launcher_say("left out: %s: is there already, under another name or given twice", input);
+    }
+    file_set_free(&files);
+    return rc;
 }
 
 int run_sides_read(const struct run_sides *sides, struct run_matrix *matrix, struct classifier *cls,
@@ -68,11 +92,9 @@ int run_sides_read(const struct run_sides *sides, struct run_matrix *matrix, str
     static const char *const names[] = {"old", "new"};
     for (uint32_t side = 0; side < COMPARE_SIDES; side++) {
         size_t before = matrix->runs.count;
-        for (size_t i = 0; i < sides->inputs[side].count; i++) {
-            int rc = read_input(sides, matrix, side, i, cls, err);
-            if (rc < 0)
-                return rc;
-        }
+        int rc = read_side(sides, matrix, side, cls, err);
+        if (rc < 0)
+            return rc;
         if (matrix->runs.count == before)
             return lam_error_set(err, LAM_E_NOTFOUND, "none of the %s runs is whole", names[side]);
     }

@@ -1,6 +1,6 @@
 #include "input/input_groups.h"
 
-#include "base/file.h"
+#include "base/file_input.h"
 #include "base/memory.h"
 #include "input/input_kind.h"
 #include "input/joined_inputs.h"
@@ -20,6 +20,7 @@ struct finding {
     struct input_groups *groups;
     LAM_ARRAY(struct found) inputs;
     struct input_group others;
+    struct file_set files; /* recordings and streams */
 };
 
 /* ---- kinds ---- */
@@ -43,14 +44,27 @@ static int check_kind(const char *path, size_t count, enum input_kind *kind, str
     return rc;
 }
 
+static int add_input(struct finding *finding, const char *path, enum input_kind kind)
+{
+    bool is_new = true;
+    int rc = is_profile(kind) ? LAM_OK : file_set_add(&finding->files, path, &is_new);
+    if (rc < 0)
+        return rc;
+    if (!is_new)
+        return array_push(&finding->groups->repeated, path);
+    return array_push(&finding->inputs,
+                      ((struct found){.path = path, .kind = kind, .group = NO_INDEX}));
+}
+
 static int look_at(struct finding *finding, const char *const *paths, size_t count,
                    struct lam_error *err)
 {
-    int rc = array_reserve(&finding->inputs, count);
+    int rc = LAM_OK;
     for (size_t i = 0; rc >= 0 && i < count; i++) {
-        struct found *found = array_add(&finding->inputs);
-        *found = (struct found){.path = paths[i], .group = NO_INDEX};
-        rc = check_kind(paths[i], count, &found->kind, err);
+        enum input_kind kind;
+        rc = check_kind(paths[i], count, &kind, err);
+        if (rc >= 0)
+            rc = add_input(finding, paths[i], kind);
     }
     return rc;
 }
@@ -217,11 +231,12 @@ int input_groups_find(struct input_groups *groups, const char *const *paths, siz
     int rc = count ? look_at(&finding, paths, count, err)
                    : lam_error_set(err, LAM_E_INVAL, "no input to read");
     if (rc >= 0)
-        rc = count == 1 ? take_only(&finding) : divide(&finding, err);
+        rc = finding.inputs.count == 1 ? take_only(&finding) : divide(&finding, err);
     if (rc < 0 && err->code >= 0)
         lam_error_set(err, rc, "inputs: %s", lam_code_text(rc));
     array_each(&finding.inputs, found) recording_free(&found->rec);
     array_free(&finding.inputs);
+    file_set_free(&finding.files);
     free_group(&finding.others);
     return rc < 0 ? rc : LAM_OK;
 }
@@ -232,6 +247,7 @@ void input_groups_free(struct input_groups *groups)
     array_free(&groups->items);
     array_each(&groups->names, name) mem_free(*name);
     array_free(&groups->names);
+    array_free(&groups->repeated);
 }
 
 /* ---- reading ---- */

@@ -20,11 +20,13 @@ struct input_group {
     struct input_paths paths; /* all of these, in the order in which they were given */
 };
 
-/* All-zero is empty. Paths are the caller's, or names of files in a directory of the caller's. */
+/* All-zero is empty. Paths are the caller's, or names of files in a directory of the caller's. A self-profile
+ * that is given twice is found by who reads it (read_profdata()). */
 struct input_groups {
     LAM_ARRAY(struct input_group)
     items; /* those with a recording in their order, then the others, if there are any */
     LAM_ARRAY(char *) names; /* of files in directories; owned */
+    struct input_paths repeated; /* recordings that were given before, by this name or another: left out */
 };
 
 /* Codes: those of input_kind_of() and read_recording(); UNSUPPORTED also for a report, which holds no events.

@@ -278,6 +278,23 @@ static void files_of_a_directory_go_where_they_belong(void **state)
     clean();
 }
 
+static void recordings_given_twice(void **state)
+{
+    (void)state;
+    struct input_groups groups = {0};
+    const char *recording = make_recording(0, "a.lamella", 100, COMMAND),
+               *events = make_events(1, "own.lam", 100, 40), *link = place(2, "link.lamella");
+    assert_int_equal(symlink(recording, link), 0);
+    const char *inputs[] = {recording, events, link, events};
+    groups_are(inputs, 4, "led a.lamella own.lam\n");
+    assert_int_equal(input_groups_find(&groups, inputs, 4, NULL), LAM_OK);
+    assert_int_equal(groups.repeated.count, 2);
+    assert_ptr_equal(groups.repeated.items[0], link);
+    input_groups_free(&groups);
+    assert_int_equal(unlink(link), 0);
+    clean();
+}
+
 static void without_memory(void **state)
 {
     (void)state;
@@ -309,6 +326,7 @@ int main(void)
         cmocka_unit_test(what_belongs_to_a_recording),
         cmocka_unit_test(two_recordings_and_others),
         cmocka_unit_test(files_of_a_directory_go_where_they_belong),
+        cmocka_unit_test(recordings_given_twice),
         cmocka_unit_test(without_memory),
     };
     if (!mkdtemp(dir))

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file_input.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "input/read_profdata.h"
@@ -34,6 +34,18 @@ struct head {
     bool is_dir;
 };
 
+static int read_head_of_stdin(const char *path, struct head *head, struct lam_error *err)
+{
+    struct file_map map;
+    int rc = file_input_map(path, &map, err);
+    if (rc < 0)
+        return rc;
+    head->size = map.size_bytes < HEAD_BYTES ? map.size_bytes : HEAD_BYTES;
+    memcpy(head->bytes, map.data, head->size);
+    file_unmap(&map);
+    return LAM_OK;
+}
+
 /* A pipe has no beginning that could be looked at twice: it is none of the kinds. */
 static int read_head(const char *path, struct head *head, struct lam_error *err)
 {
@@ -57,7 +69,9 @@ static int read_head(const char *path, struct head *head, struct lam_error *err)
     }
     close(fd);
     if (!head->is_dir && !S_ISREG(st.st_mode))
-        return lam_error_set(err, LAM_E_UNSUPPORTED, "%s: is neither a file nor a directory", path);
+        return lam_error_set(err, LAM_E_UNSUPPORTED,
+                             "%s: %s, neither a file nor a directory; '-' reads standard input",
+                             path, file_special_kind(path));
     return LAM_OK;
 }
 
@@ -134,13 +148,19 @@ static int tell_unknown(const char *path, const struct head *head, struct lam_er
 int input_kind_of(const char *path, enum input_kind *kind, struct lam_error *err)
 {
     struct head head = {.size = 0};
-    int rc = read_head(path, &head, err);
+    bool is_stdin = file_input_is_stdin(path);
+    int rc = is_stdin ? read_head_of_stdin(path, &head, err) : read_head(path, &head, err);
     if (rc < 0)
         return rc;
+    path = file_input_name(path);
     if (head.is_dir)
         return kind_of_dir(path, kind, err);
     if (head.size == 0)
         return lam_error_at(err, LAM_E_TRUNCATED, 0, "%s: the file is empty", path);
+    if (stream_is_magic(head.bytes, head.size) && is_stdin)
+        return lam_error_set(err, LAM_E_UNSUPPORTED,
+                             "standard input: a stream file of a recording: give its path (a "
+                             "self-profile or a JSON report is read from standard input)");
     if (stream_is_magic(head.bytes, head.size))
         *kind = INPUT_STREAM;
     else if (profdata_is_magic(head.bytes, head.size))

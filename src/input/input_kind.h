@@ -20,7 +20,7 @@ enum input_kind {
 /* "a recording", "a self-profile (.mm_profdata)": for messages. */
 const char *input_kind_text(enum input_kind kind);
 
-/* Looks at the path. Codes: NOTFOUND, PERM, IO, NOMEM; UNSUPPORTED for what is none of them, with a message that says what
+/* Looks at the path; "-" is standard input, which is a self-profile or a report. Codes: NOTFOUND, PERM, IO, NOMEM; UNSUPPORTED for what is none of them, with a message that says what
  * was found there instead; TRUNCATED for an empty file. */
 int input_kind_of(const char *path, enum input_kind *kind, struct lam_error *err);
 
@@ -30,7 +30,7 @@ int input_kind_of(const char *path, enum input_kind *kind, struct lam_error *err
  * part of it (input_groups.h), and an account of CPU time is told of one recording alone. Each other file of self-profiles is a
  * process (pid and command line from its metadata; comm is the crate's name, or the file's). In PROFILE_ORDER_ANY the
  * events of a self-profile come from its end to its beginning, across its threads.
- * What cannot be read is counted and told in the session's end (damaged_streams, unreadable_streams, first_damage); it is
+ * What cannot be read is counted and told in the session's end (damaged_streams, unreadable_streams, faults); it is
  * an error only when no event of any input can be read.
  * Codes: those of input_kind_of() and read_recording(); CORRUPT, TRUNCATED, UNSUPPORTED with file and offset; UNSUPPORTED
  * also for inputs that cannot be read as one, and for a report; or what the sink returned. */

@@ -349,8 +349,7 @@ static int on_session_end(void *ctx, const struct profile_session_end *in)
         memcpy(sum->first_refusal, in->first_refusal, sizeof sum->first_refusal);
     for (size_t i = 0; i < sizeof sum->damage / sizeof *sum->damage; i++)
         sum->damage[i] += in->damage[i];
-    if (!sum->first_damage[0])
-        memcpy(sum->first_damage, in->first_damage, sizeof sum->first_damage);
+    profile_faults_join(&sum->faults, &in->faults, PROFILE_FAULTS_KEPT);
     if (!sum->session_damage[0])
         memcpy(sum->session_damage, in->session_damage, sizeof sum->session_damage);
     sum->self_profiles += in->self_profiles;

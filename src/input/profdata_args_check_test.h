@@ -13,9 +13,9 @@ static inline int profdata_args_check(struct profdata_strings *strings, uint64_t
     struct profdata_arg arg;
     if (!profdata_args_find(strings, id, room, &arg))
         return 0;
-    uint64_t faults = strings->file->faults.count;
+    uint64_t faults = strings->file->faults.all.count;
     strbuf_clear(text);
-    if (profdata_strings_text(strings, id, text) < 0 || strings->file->faults.count != faults)
+    if (profdata_strings_text(strings, id, text) < 0 || strings->file->faults.all.count != faults)
         return -1;
     const char *all = strbuf_text(text), *from = memchr(all, PROFDATA_SEPARATOR, text->length);
     if (!from || text->length - (size_t)(from + 1 - all) != arg.size ||

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file_input.h"
 #include "base/strbuf.h"
 #include "input/read_profdata.h"
 
@@ -17,8 +18,11 @@ static const struct {
 
 void profdata_fault(struct profdata_file *file, int code, uint64_t offset, const char *fmt, ...)
 {
-    if (file->faults.count++ > 0)
+    struct profdata_faults *faults = file->faults_of ? file->faults_of : &file->faults;
+    if (faults->all.kept == PROFILE_FAULTS_KEPT) {
+        faults->all.count++;
         return;
+    }
     struct lam_error text = LAM_ERROR_INIT;
     va_list args;
     va_start(args, fmt);
@@ -26,9 +30,11 @@ void profdata_fault(struct profdata_file *file, int code, uint64_t offset, const
     va_end(args);
     lam_error_at(&text, code, offset, "%s: at byte %llu: %s", file->name,
                  (unsigned long long)offset, text.msg);
-    file->faults.code = code;
-    file->faults.offset = offset;
-    memcpy(file->faults.first, text.msg, sizeof file->faults.first);
+    if (!faults->all.count) {
+        faults->code = code;
+        faults->offset = offset;
+    }
+    profile_faults_add(&faults->all, text.msg);
 }
 
 uint64_t profdata_offset_of(const struct profdata_file *file, enum profdata_stream stream,
@@ -196,8 +202,12 @@ int profdata_open_memory(struct profdata_file *file, const void *bytes, size_t s
 
 int profdata_open(struct profdata_file *file, const char *path, struct lam_error *err)
 {
-    *file = (struct profdata_file){.name = path};
-    int rc = file_map(path, &file->map, err);
+    const char *special = file_special_kind(path); /* to open a pipe may take for ever */
+    *file = (struct profdata_file){.name = file_input_name(path)};
+    if (special)
+        return lam_error_set(err, LAM_E_UNSUPPORTED, "%s: %s, and no file: it is not read", path,
+                             special);
+    int rc = file_input_map(path, &file->map, err);
     if (rc < 0)
         return rc;
     file->bytes = file->map.data;

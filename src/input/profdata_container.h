@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "profile/faults.h"
 
 /* In the order of their page tags. */
 enum profdata_stream { PROFDATA_EVENTS, PROFDATA_STRINGS, PROFDATA_INDEX, PROFDATA_STREAMS };
@@ -26,10 +27,9 @@ enum {
 
 /* What could not be read. */
 struct profdata_faults {
-    uint64_t count;
-    uint64_t offset; /* of the first one; LAM_NO_OFFSET */
-    int code;        /* of the first one: LAM_E_CORRUPT, LAM_E_TRUNCATED */
-    char first[256]; /* "x.mm_profdata: at byte 4096: …"; empty when there is none */
+    uint64_t offset;           /* of the first one; LAM_NO_OFFSET */
+    int code;                  /* of the first one: LAM_E_CORRUPT, LAM_E_TRUNCATED */
+    struct profile_faults all; /* "x.mm_profdata: at byte 4096: …" */
 };
 
 /* Bytes of a stream that lie together in the file. */
@@ -54,7 +54,8 @@ struct profdata_file {
     uint32_t entry_bytes; /* of the index: 8 or 16 */
     struct profdata_extents streams[PROFDATA_STREAMS];
     struct profdata_faults faults;
-    struct file_map map; /* inside */
+    struct profdata_faults *faults_of; /* who counts what is found now, where that is not the file; NULL */
+    struct file_map map;               /* inside */
 };
 
 /* Codes: those of file_map(); TRUNCATED when it is shorter than its header, CORRUPT when it is no self-profile, UNSUPPORTED for
@@ -67,7 +68,7 @@ int profdata_open_memory(struct profdata_file *file, const void *bytes, size_t s
 
 void profdata_close(struct profdata_file *file); /* an all-zero file is fine */
 
-/* Counts a fault; the first one is described: "NAME: at byte OFFSET: what". */
+/* Counts a fault; the first ones are described: "NAME: at byte OFFSET: what". */
 void profdata_fault(struct profdata_file *file, int code, uint64_t offset, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 

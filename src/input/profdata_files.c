@@ -87,7 +87,8 @@ static int push_process(const struct slot *slot)
     return rc;
 }
 
-static int push_process_end(const struct slot *slot, struct profile_session_end *totals)
+static int push_process_end(const struct slot *slot, uint32_t most_faults,
+                            struct profile_session_end *totals)
 {
     const struct profile_sink *sink = slot->walk.sink;
     const struct profdata_file *file = &slot->file;
@@ -98,14 +99,12 @@ static int push_process_end(const struct slot *slot, struct profile_session_end 
         .cpu_ns = PROFILE_UNKNOWN,
         .tail_cpu_ns = PROFILE_UNKNOWN,
         .own.max_rss_bytes = PROFILE_UNKNOWN,
-        .is_damaged = file->faults.count > 0,
+        .is_damaged = file->faults.all.count > 0,
         .clamped_times = slot->walk.totals.clamped,
     };
-    end.damage[STREAM_DAMAGE_RECORDS] = file->faults.count;
+    end.damage[STREAM_DAMAGE_RECORDS] = file->faults.all.count;
     totals->streams++;
-    profdata_push_totals(&slot->walk, totals);
-    if (file->faults.count && !totals->first_damage[0])
-        memcpy(totals->first_damage, file->faults.first, sizeof totals->first_damage);
+    profdata_push_totals(&slot->walk, most_faults, totals);
     return sink->ops->process_end ? sink->ops->process_end(sink->ctx, &end) : LAM_OK;
 }
 
@@ -174,7 +173,9 @@ static int end(struct pushing *pushing, struct slot *slot)
     if (file_map_lost_pages(&slot->file.map) > 0)
         profdata_fault(&slot->file, LAM_E_TRUNCATED, slot->file.size,
                        "somebody cut the file while it was read");
-    return push_process_end(slot, pushing->files->totals);
+    const struct profdata_files *files = pushing->files;
+    return push_process_end(slot, files->count > 1 ? PROFILE_FAULTS_OF_ONE : PROFILE_FAULTS_KEPT,
+                            files->totals);
 }
 
 static int tell(struct pushing *pushing, struct slot *slot)

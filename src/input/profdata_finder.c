@@ -12,12 +12,10 @@ static int find_shared(struct profdata_finder *finder, uint64_t kind, uint64_t i
     struct profdata_shared_labels *shared = finder->shared;
     struct profdata_file *file = shared->strings->file;
     pthread_mutex_lock(shared->lock);
-    struct profdata_faults of_file = file->faults;
-    file->faults = *finder->faults;
+    file->faults_of = finder->faults;
     int rc = profdata_label(shared->labels, shared->strings, kind, id, &found->label);
     found->has_args = profdata_strings_has_args(shared->strings, id);
-    *finder->faults = file->faults;
-    file->faults = of_file;
+    file->faults_of = NULL;
     pthread_mutex_unlock(shared->lock);
     return rc;
 }

@@ -337,7 +337,7 @@ int profdata_part_tell(struct profdata_part *part, size_t chunk)
     uint64_t size = part->skeleton->chunk_events, events = profdata_event_count(part->walk.file);
     uint64_t first = chunk * size, end = events - first < size ? events : first + size;
     part->walk.totals = (struct nest_totals){.intervals = 0};
-    part->file.faults = (struct profdata_faults){.count = 0};
+    part->file.faults = (struct profdata_faults){.code = LAM_OK};
     array_clear(&part->steps);
     int rc = enter_part(part, chunk);
     if (rc >= 0)
@@ -355,6 +355,7 @@ int profdata_part_open(struct profdata_part *part, const struct profdata_walk *w
     part->is_forward = walk->sink->wants.order == PROFILE_ORDER_START;
     part->sink = (struct profile_sink){.ops = &no_ops, .wants = walk->sink->wants};
     part->file = *walk->file;
+    part->file.faults_of = NULL;
     profdata_strings_share(&part->strings, walk->strings, shared->lock, &part->file);
     part->threads = *walk->threads; /* borrowed: items and map are only read */
     part->finder.shared = shared;

@@ -140,15 +140,15 @@ static void add_faults(struct worker *worker)
 {
     struct part_file *file = worker->file;
     const struct profdata_faults *found = &worker->part.file.faults;
-    if (!found->count)
+    if (!found->all.count)
         return;
     pthread_mutex_lock(&worker->parts->lock);
-    uint64_t count = file->faults.count + found->count;
-    if (!file->faults.count || worker->item < file->fault_item) {
+    uint64_t count = file->faults.all.count + found->all.count;
+    if (!file->faults.all.count || worker->item < file->fault_item) {
         file->faults = *found;
         file->fault_item = worker->item;
     }
-    file->faults.count = count;
+    file->faults.all.count = count;
     pthread_mutex_unlock(&worker->parts->lock);
 }
 
@@ -197,14 +197,14 @@ static void close_worker(struct worker *worker)
     profdata_part_close(&worker->part);
 }
 
-/* Counts what is wrong: the first fault is that of the first part that had one. */
+/* Counts what is wrong: described is what the first part found that found something. */
 static void tell_faults(const struct part_file *file)
 {
     struct profdata_faults *faults = &file->walk->file->faults;
-    uint64_t count = faults->count + file->faults.count;
-    if (!faults->count && file->faults.count)
+    if (!faults->all.count && file->faults.all.count)
         *faults = file->faults;
-    faults->count = count;
+    else
+        profile_faults_join(&faults->all, &file->faults.all, PROFILE_FAULTS_KEPT);
 }
 
 static int tell_parts(struct parts *parts, size_t count, struct pool *pool)

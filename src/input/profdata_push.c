@@ -30,7 +30,7 @@ static int look_and_add(struct profdata_walk *walk)
     if (!*added)
         return LAM_E_NOMEM;
     int rc = profdata_walk_straight(walk, &(*added)->sums, walk->threads);
-    if (rc >= 0 && walk->file->faults.count != faults.count) {
+    if (rc >= 0 && walk->file->faults.all.count != faults.all.count) {
         profdata_threads_free(walk->threads);
         rc = LAM_E_UNSUPPORTED;
     }
@@ -143,7 +143,7 @@ static int ready_sums(struct profdata_walk *walk)
     *added = profdata_added_new(walk->strings, threads);
     if (*added && !order->events && walk->skeleton.chunks > 1) {
         int rc = profdata_walk_chunks(walk, &walk->skeleton, walk->pool, &(*added)->sums);
-        if (rc != LAM_E_UNSUPPORTED && walk->file->faults.count == faults.count)
+        if (rc != LAM_E_UNSUPPORTED && walk->file->faults.all.count == faults.all.count)
             return rc;
         walk->file->faults = faults;
         profdata_added_free(added);
@@ -204,11 +204,13 @@ void profdata_push_free(struct profdata_walk *walk)
     profdata_walk_free(walk);
 }
 
-void profdata_push_totals(const struct profdata_walk *walk, struct profile_session_end *totals)
+void profdata_push_totals(const struct profdata_walk *walk, uint32_t most_faults,
+                          struct profile_session_end *totals)
 {
-    uint64_t faults = walk->file->faults.count;
+    uint64_t faults = walk->file->faults.all.count;
     totals->damaged_streams += faults > 0;
     totals->damage[STREAM_DAMAGE_RECORDS] += faults;
+    profile_faults_join(&totals->faults, &walk->file->faults.all, most_faults);
     totals->clamped_times += walk->totals.clamped;
     totals->cut_texts += walk->totals.cut_texts;
     totals->intervals += walk->totals.intervals;

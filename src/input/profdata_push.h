@@ -23,8 +23,9 @@ int profdata_push_ends(const struct profdata_walk *walk);
 /* Frees what the walk keeps. */
 void profdata_push_free(struct profdata_walk *walk);
 
-/* Adds the events and the faults of the file to what the end of the push says. */
-void profdata_push_totals(const struct profdata_walk *walk, struct profile_session_end *totals);
+/* Adds the events and the faults of the file, of which at most most_faults are described, to what the end of the push says. */
+void profdata_push_totals(const struct profdata_walk *walk, uint32_t most_faults,
+                          struct profile_session_end *totals);
 
 /* The latest time of its events, at least zero_ns. */
 int64_t profdata_push_end_ns(const struct profdata_walk *walk);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_input.h"
 #include "base/memory.h"
 #include "input/profdata_events.h"
 #include "input/profdata_files.h"
@@ -33,6 +34,7 @@ bool read_profdata_probe(const char *path)
 struct reading {
     const struct profile_sink *sink;
     LAM_ARRAY(struct profdata_source) sources; /* readable ones, by start */
+    struct file_set files;                     /* that were looked at */
     uint64_t start_unix_ns;                    /* of the earliest */
     struct profile_session_end totals;
     struct lam_error first_error; /* of a file that cannot be read at all */
@@ -45,16 +47,15 @@ static void note_unreadable(struct reading *reading, const struct lam_error *err
 {
     if (reading->totals.unreadable_streams++ == 0)
         reading->first_error = *err;
-    if (!reading->totals.first_damage[0])
-        memcpy(reading->totals.first_damage, err->msg, sizeof err->msg);
+    profile_faults_add(&reading->totals.faults, err->msg);
 }
 
 /* Nothing in it, and something wrong with it: that is no empty profile. */
 static int check_events(const struct profdata_file *file, struct lam_error *err)
 {
-    if (profdata_event_count(file) > 0 || file->faults.count == 0)
+    if (profdata_event_count(file) > 0 || file->faults.all.count == 0)
         return LAM_OK;
-    return lam_error_at(err, file->faults.code, file->faults.offset, "%s", file->faults.first);
+    return lam_error_at(err, file->faults.code, file->faults.offset, "%s", file->faults.all.texts[0]);
 }
 
 static int look_at_file(struct profdata_source *source, struct profdata_file *file,
@@ -76,8 +77,7 @@ static int look_at_file(struct profdata_source *source, struct profdata_file *fi
     return rc;
 }
 
-/* Looks at a file's metadata. A file that cannot be read is counted; only a lack of memory ends the search. */
-static int add_file(struct reading *reading, const char *path)
+static int add_new_file(struct reading *reading, const char *path)
 {
     struct lam_error err = LAM_ERROR_INIT;
     struct profdata_file file = {.name = NULL};
@@ -102,6 +102,17 @@ static int add_file(struct reading *reading, const char *path)
     return LAM_OK;
 }
 
+/* Looks at a file's metadata. A file that cannot be read is counted; only a lack of memory ends the search. One that was given
+ * already, by whatever name, would count twice. */
+static int add_file(struct reading *reading, const char *path)
+{
+    bool is_new;
+    if (file_set_add(&reading->files, path, &is_new) < 0)
+        return LAM_E_NOMEM;
+    reading->totals.duplicate_streams += !is_new;
+    return is_new ? add_new_file(reading, path) : LAM_OK;
+}
+
 bool read_profdata_takes(const char *path)
 {
     return text_ends_with(path, ".mm_profdata") || read_profdata_probe(path);
@@ -113,7 +124,8 @@ int read_profdata_files(const char *dir, struct profile_files *files, struct lam
     int rc = dir_list(dir, &entries, err);
     for (size_t i = 0; rc >= 0 && i < entries.count; i++) {
         char *file = path_join(dir, entries.items[i].name);
-        bool is_wanted = file && !path_is_dir(file) && read_profdata_takes(file);
+        bool is_wanted =
+            file && !path_is_dir(file) && (read_profdata_takes(file) || file_special_kind(file));
         if (!file || (is_wanted && array_push(files, file) < 0))
             rc = LAM_E_NOMEM;
         if (rc < 0 || !is_wanted)
@@ -245,6 +257,7 @@ static void free_reading(struct reading *reading)
         mem_free(reading->sources.items[i].path);
     }
     array_free(&reading->sources);
+    file_set_free(&reading->files);
     profdata_close(&reading->opened);
 }
 

@@ -193,7 +193,7 @@ static void a_file_cut_anywhere_is_read_or_refused(void **state)
             assert_int_equal(told.intervals.count, 0);
         } else {
             assert_int_equal(told.end.damaged_streams, 1);
-            assert_non_null(strstr(told.end.first_damage, "at byte"));
+            assert_non_null(strstr(told.end.faults.texts[0], "at byte"));
         }
         told_free(&told);
     }
@@ -263,8 +263,8 @@ static void strings_that_loop_or_run_out(void **state)
         assert_int_equal(read_made(&made, 4096, &told, &err), LAM_OK);
         assert_int_equal(told.intervals.count, 1);
         assert_int_equal(told.end.damaged_streams, 1);
-        if (!strstr(told.end.first_damage, says[i]))
-            fail_msg("row %zu: %s", i, told.end.first_damage);
+        if (!strstr(told.end.faults.texts[0], says[i]))
+            fail_msg("row %zu: %s", i, told.end.faults.texts[0]);
         told_free(&told);
         made_free(&made);
     }
@@ -335,7 +335,7 @@ static void a_profile_without_metadata_says_so(void **state)
     made_event(&made, kind, 3, 1, 0, 10);
     assert_int_equal(read_made(&made, 4096, &told, &err), LAM_OK);
     assert_int_equal(told.intervals.count, 1);
-    assert_non_null(strstr(told.end.first_damage, "metadata"));
+    assert_non_null(strstr(told.end.faults.texts[0], "metadata"));
     told_free(&told);
     made_free(&made);
 }
@@ -641,22 +641,29 @@ static void many_files_and_a_bad_one(void **state)
     struct told told = {0};
     struct lam_error err = LAM_ERROR_INIT;
     static const struct spec specs[] = {{"in", 1, 10, 20}};
-    char paths[3][64];
+    char paths[3][64], link[80];
     make_intervals(&made, 9, specs, 1);
     made_write(made_file(&made, 4096), paths[0]);
     made_write(made_file(&made, 4096), paths[1]);
     strbuf_clear(&made.file);
     strbuf_add(&made.file, "MMPD");
     made_write(&made.file, paths[2]);
+    snprintf(link, sizeof link, "%s-link", paths[0]);
+    assert_int_equal(symlink(paths[0], link), 0);
     struct profile_sink sink = told_sink(&told);
-    assert_int_equal(input_read((const char *const[]){paths[0], paths[2], paths[1]}, 3, &sink, &err),
-                     LAM_OK);
+    assert_int_equal(
+        input_read((const char *const[]){paths[0], paths[2], link, paths[1], paths[1], paths[2]}, 6,
+                   &sink, &err),
+        LAM_OK);
     assert_int_equal(told.processes, 2);
     assert_int_equal(told.intervals.count, 2);
     assert_int_equal(told.end.unreadable_streams, 1);
-    assert_non_null(strstr(told.end.first_damage, paths[2]));
+    assert_int_equal(told.end.duplicate_streams, 3); /* a link, and two that are given twice */
+    assert_int_equal(told.end.faults.count, 1);
+    assert_non_null(strstr(told.end.faults.texts[0], paths[2]));
     for (unsigned i = 0; i < 3; i++)
         unlink(paths[i]);
+    unlink(link);
     told_free(&told);
     made_free(&made);
 }

@@ -285,17 +285,21 @@ static int push_process_end(struct pusher *pusher, const struct image *image,
 static void note_damage(struct pusher *pusher, const struct image *image,
                         const struct stream_faults *faults)
 {
+    struct profile_faults of_stream = {0};
     pusher->totals.damaged_streams += stream_faults_are_damage(faults);
-    for (unsigned i = 0; i < faults->kept && !pusher->rec->first_damage[0]; i++) {
+    for (unsigned i = 0; i < faults->kept; i++) {
         const struct stream_fault *fault = &faults->first[i];
         struct stream_faults one = {0};
+        struct lam_error text;
         stream_faults_add(&one, fault->kind, fault->offset, fault->amount);
         if (!stream_faults_are_damage(&one))
             continue;
-        snprintf(pusher->rec->first_damage, sizeof pusher->rec->first_damage,
-                 "%s: at byte %llu: %llu %s", image->name, (unsigned long long)fault->offset,
-                 (unsigned long long)fault->amount, stream_damage_text(fault->kind, fault->amount));
+        lam_error_at(&text, LAM_E_CORRUPT, fault->offset, "%s: at byte %llu: %llu %s", image->name,
+                     (unsigned long long)fault->offset, (unsigned long long)fault->amount,
+                     stream_damage_text(fault->kind, fault->amount));
+        profile_faults_add(&of_stream, text.msg);
     }
+    profile_faults_join(&pusher->totals.faults, &of_stream, PROFILE_FAULTS_OF_ONE);
 }
 
 /* What the recorders of a process counted. */
@@ -418,7 +422,9 @@ static int push_session_end(struct pusher *pusher)
                                : charged > known          ? charged - known
                                                           : 0;
     end->duplicate_streams = rec->duplicate_streams;
-    memcpy(end->first_damage, rec->first_damage, sizeof end->first_damage);
+    struct profile_faults of_streams = end->faults;
+    end->faults = rec->faults;
+    profile_faults_join(&end->faults, &of_streams, PROFILE_FAULTS_KEPT);
     end->refused_recorders = rec->refused_recorders;
     memcpy(end->first_refusal, rec->first_refusal, sizeof end->first_refusal);
     memcpy(end->session_damage, rec->session_damage, sizeof end->session_damage);

@@ -226,7 +226,7 @@ static int on_session_end(void *ctx, const struct profile_session_end *end)
     put_known(note, "unidentified", end->unidentified_cpu_ns);
     if (end->duplicate_streams)
         put_known(note, "duplicates", end->duplicate_streams);
-    strbuf_addf(&note->text, " %s%s\n", end->first_damage, end->session_damage);
+    strbuf_addf(&note->text, " %s%s\n", end->faults.texts[0], end->session_damage);
     return LAM_OK;
 }
 

@@ -152,7 +152,7 @@ struct recording {
     uint64_t streams, unreadable_streams, duplicate_streams;
     uint64_t refused_recorders; /* processes that were to record themselves, and could not */
     char first_refusal[256];
-    char first_damage[256];
+    struct profile_faults faults; /* of unreadable files; those of what is read are in the totals of the push */
     char session_damage[256]; /* session.json was there, and is left out */
 };
 
@@ -171,6 +171,9 @@ enum profile_measure recording_measure(uint32_t measure);
 
 /* Whether events of it count something else than time. */
 bool recording_measures_other(const struct recording *rec);
+
+/* Counts a file that cannot be read. */
+void recording_note_unreadable(struct recording *rec, const char *what);
 
 /* An empty image, appended; its index, or NO_INDEX when memory is short. */
 uint32_t recording_add_image(struct recording *rec);

@@ -329,11 +329,10 @@ static int set_clock(struct recording *rec, const struct paths *paths)
     return rc < 0 ? rc : tick_clock_ready(&rec->clock, rate, zero);
 }
 
-static void note_unreadable(struct recording *rec, const char *what)
+void recording_note_unreadable(struct recording *rec, const char *what)
 {
     rec->unreadable_streams++;
-    if (!rec->first_damage[0])
-        snprintf(rec->first_damage, sizeof rec->first_damage, "%s", what);
+    profile_faults_add(&rec->faults, what);
 }
 
 /* Names the image that a file holds: a copy of the file has the same. */
@@ -381,7 +380,7 @@ static int gather_each(struct recording *rec, struct paths *paths, struct map *k
         if (rc < 0) {
             if (rc == LAM_E_PERM)
                 refused = cause;
-            note_unreadable(rec, cause.msg);
+            recording_note_unreadable(rec, cause.msg);
             rc = LAM_OK;
             continue;
         }
@@ -447,7 +446,7 @@ static int note_missing(struct recording *rec, struct map *listed)
         struct strbuf text = {0};
         strbuf_add_printable(&text, names->items[i], strlen(names->items[i]));
         strbuf_add(&text, ": session.json lists it, and it is not there");
-        note_unreadable(rec, strbuf_text(&text));
+        recording_note_unreadable(rec, strbuf_text(&text));
         strbuf_free(&text);
         rc = map_put(listed, key, FOUND); /* a name listed twice is one file */
     }

@@ -10,19 +10,12 @@
 #include "base/strbuf.h"
 #include "input/profdata_metadata.h"
 
-static void note_unreadable(struct recording *rec, const char *what)
-{
-    rec->unreadable_streams++;
-    if (!rec->first_damage[0])
-        snprintf(rec->first_damage, sizeof rec->first_damage, "%s", what);
-}
-
 static void note_file(struct recording *rec, const char *name, const char *what)
 {
     struct strbuf text = {0};
     strbuf_add_printable(&text, name, strlen(name));
     strbuf_addf(&text, ": %s", what);
-    note_unreadable(rec, strbuf_text(&text));
+    recording_note_unreadable(rec, strbuf_text(&text));
     strbuf_free(&text);
 }
 
@@ -110,7 +103,7 @@ static int look_at(struct recording *rec, const char *path)
         profdata_metadata_free(&meta);
         mem_free(profile.path);
         if (rc != LAM_E_NOMEM)
-            note_unreadable(rec, err.msg);
+            recording_note_unreadable(rec, err.msg);
         return rc == LAM_E_NOMEM ? rc : LAM_OK;
     }
     const char *why_not = join(rec, &meta, &profile);
@@ -197,9 +190,7 @@ static void add_totals(struct profile_pusher *pusher, struct recording *rec,
     rec->streams++;
     totals->self_profiles++;
     totals->self_profile_events += profdata_event_count(file);
-    profdata_push_totals(walk, totals);
-    if (file->faults.count && !rec->first_damage[0])
-        memcpy(rec->first_damage, file->faults.first, sizeof rec->first_damage);
+    profdata_push_totals(walk, PROFILE_FAULTS_OF_ONE, totals);
 }
 
 /* A sink that takes no events is spared the walk. */
@@ -227,7 +218,7 @@ static int push_profile(struct profile_pusher *pusher, struct recording *rec,
     struct profdata_threads threads = {.last_index = 0};
     int rc = profdata_open(&file, profile->path, &err);
     if (rc < 0 && rc != LAM_E_NOMEM)
-        note_unreadable(rec, err.msg);
+        recording_note_unreadable(rec, err.msg);
     if (rc < 0)
         return rc == LAM_E_NOMEM ? rc : LAM_OK;
     rc = profdata_strings_open(&strings, &file, &pusher->labels.names, pusher->sink->wants.args,

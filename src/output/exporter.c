@@ -151,10 +151,18 @@ void export_note_losses(const struct export_options *options, const struct profi
 {
     uint64_t broken = ended->damaged_streams + ended->unreadable_streams;
     uint64_t files = ended->streams + ended->unreadable_streams;
-    if (broken)
-        export_note(options, "%llu of %llu file%s could not be read whole: %s",
-                    (unsigned long long)broken, (unsigned long long)files, unit_plural(files),
-                    ended->first_damage);
+    struct strbuf damage = {0};
+    if (broken) {
+        profile_damage_text(broken, files, "file", &damage);
+        strbuf_add(&damage, ": ");
+        profile_faults_text(&ended->faults, "; ", &damage);
+        export_note(options, "%s", strbuf_text(&damage));
+    }
+    strbuf_free(&damage);
+    if (ended->duplicate_streams)
+        export_note(options, "%llu file%s there already, under another name or given twice: left out",
+                    (unsigned long long)ended->duplicate_streams,
+                    unit_either(ended->duplicate_streams, " is", "s are"));
     if (ended->lost_records)
         export_note(options, "%llu record%s lost while recording",
                     (unsigned long long)ended->lost_records, unit_plural(ended->lost_records));

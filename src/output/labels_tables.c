@@ -120,11 +120,30 @@ static int count_titles(struct maker *maker)
     return LAM_OK;
 }
 
+/* Which of those with its title and pid it is, from 1 on: copies of a profile have one pid, and pids come round again. */
+static unsigned number_of_unit(const struct maker *maker, const char *title, uint32_t index)
+{
+    const struct label_process *items = maker->labels->processes.items;
+    unsigned number = 1;
+    for (uint32_t i = 0; i < index; i++) {
+        const char *other = items[i].pid == items[index].pid && items[i].threads
+                                ? labels_unit_title(maker->report, i)
+                                : NULL;
+        number += other && strcmp(other, title) == 0;
+    }
+    return number;
+}
+
 /* A parent and the child it forked have one title: then the pid tells which is which. */
 static void unit_name_cell(struct maker *maker, struct table *table, uint32_t index)
 {
     const char *title = labels_unit_title(maker->report, index);
-    if (title && map_get_or(&maker->titles, title_key(title), 0) > 1)
+    bool is_alone = !title || map_get_or(&maker->titles, title_key(title), 0) < 2;
+    unsigned number = is_alone ? 1 : number_of_unit(maker, title, index);
+    if (!is_alone && number > 1)
+        table_cellf(table, "%s (pid %u, no. %u)", title, maker->labels->processes.items[index].pid,
+                    number);
+    else if (!is_alone)
         table_cellf(table, "%s (pid %u)", title, maker->labels->processes.items[index].pid);
     else
         table_cell(table, title ? title : "");

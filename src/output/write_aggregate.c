@@ -192,6 +192,21 @@ static int write_sequences(struct writer *w)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
+/* A table of what one run cannot have would show its nothing as a spread. */
+static void write_lacking(struct writer *w, enum run_section section, const char *what)
+{
+    const struct run_matrix *matrix = w->aggregate->matrix;
+    const struct run_info *run = run_matrix_lacking(matrix, section);
+    bool is_shared = true;
+    array_each(&matrix->runs, other) is_shared =
+        is_shared && (section == RUN_LABELS ? !other->has_events : !other->has_phases);
+    if (run && !is_shared) {
+        const char *name = run_matrix_text(matrix, run->name);
+        strbuf_add_printable(w->out, name, strlen(name));
+        strbuf_addf(w->out, ": has no %s, so there is no table of them.\n", what);
+    }
+}
+
 static void write_head(struct writer *w)
 {
     const struct run_matrix *matrix = w->aggregate->matrix;
@@ -204,6 +219,8 @@ static void write_head(struct writer *w)
                     unit_plural(w->view->skipped_count));
     strbuf_add_char(w->out, '\n');
     run_losses_text(matrix, w->out);
+    write_lacking(w, RUN_LABELS, "events");
+    write_lacking(w, RUN_PHASES, "phases");
 }
 
 static bool measures_time(const struct run_matrix *matrix)

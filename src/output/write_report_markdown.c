@@ -177,13 +177,35 @@ static void add_escaped(struct strbuf *out, const char *text)
     strbuf_free(&plain);
 }
 
+/* What not everything is in the figures for, before them. */
+static void write_damage(const struct report *report, struct strbuf *out)
+{
+    struct strbuf text = {0};
+    const struct profile_faults *faults = &report->end.faults;
+    if (!report_damage_text(report, &text))
+        return;
+    strbuf_addf(out, "**warning**: %s%s\n\n", strbuf_text(&text), faults->kept ? ":" : "");
+    for (uint32_t i = 0; i < faults->kept; i++) {
+        strbuf_add(out, "- ");
+        add_escaped(out, faults->texts[i]);
+        strbuf_add_char(out, '\n');
+    }
+    if (faults->count > faults->kept)
+        strbuf_addf(out, "- and %s more\n", unit_count(faults->count - faults->kept).text);
+    strbuf_add(out, faults->kept ? "\n" : "");
+    strbuf_free(&text);
+}
+
 static void write_findings(const struct report *report, struct strbuf *out)
 {
-    if (report->findings.count == 0)
-        return;
-    strbuf_add(out, "\n## Findings\n\n");
+    bool is_begun = false;
     array_each(&report->findings, finding)
     {
+        if (strcmp(finding->id, "damaged_streams") == 0)
+            continue; /* stands at the head */
+        if (!is_begun)
+            strbuf_add(out, "\n## Findings\n\n");
+        is_begun = true;
         strbuf_addf(out, "- %s", finding->severity == REPORT_WARNING ? "**warning**: " : "");
         add_escaped(out, finding->text);
         strbuf_add_char(out, '\n');
@@ -198,6 +220,7 @@ int write_report_markdown(const struct report *report, const struct report_view 
     if (rc < 0)
         return rc;
     strbuf_add(out, "# Lamella report\n\n");
+    write_damage(report, out);
     rc = write_facts(report, out);
     if (rc == LAM_OK && (view->by_phase || view->by_detail) && rows.total.samples > 0)
         rc = write_phases(report, &rows, view->by_detail, out);

@@ -222,6 +222,48 @@ static void write_profile_facts(struct writer *w)
     end_facts(&facts);
 }
 
+/* Words up to the width, later lines under the first. */
+static void add_wrapped(struct writer *w, const char *text, size_t indent)
+{
+    size_t column = indent;
+    for (const char *word = text; *word;) {
+        size_t length = strcspn(word, " ");
+        size_t columns = utf8_columns(word, length);
+        if (column > indent && column + 1 + columns > w->width) {
+            strbuf_add_char(w->out, '\n');
+            strbuf_add_fill(w->out, ' ', indent);
+            column = indent;
+        } else if (column > indent) {
+            strbuf_add_char(w->out, ' ');
+            column++;
+        }
+        strbuf_add_printable(w->out, word, length);
+        column += columns;
+        word += length + strspn(word + length, " ");
+    }
+    strbuf_add_char(w->out, '\n');
+}
+
+/* Whoever reads on must know that not everything is in the figures: the finding's text, a line for each fault. */
+static void write_damage(struct writer *w)
+{
+    struct strbuf text = {0};
+    const struct profile_faults *faults = &w->report->end.faults;
+    if (!report_damage_text(w->report, &text))
+        return;
+    strbuf_add(w->out, "  ");
+    style_add(w->out, w->term, STYLE_YELLOW, "! ");
+    style_add(w->out, w->term, STYLE_YELLOW, strbuf_text(&text));
+    strbuf_add(w->out, faults->kept ? ":\n" : "\n");
+    for (uint32_t i = 0; i < faults->kept; i++) {
+        strbuf_add(w->out, "    - ");
+        add_wrapped(w, faults->texts[i], 6);
+    }
+    if (faults->kept && faults->count > faults->kept)
+        strbuf_addf(w->out, "    - and %s more\n", unit_count(faults->count - faults->kept).text);
+    strbuf_free(&text);
+}
+
 /* ---- phases ----------------------------------------------------------------------------------------------------- */
 
 static double share_of(const struct report_amount *amount, const struct report_amount *total)
@@ -561,37 +603,18 @@ static int write_unsampled(struct writer *w)
 
 /* ---- findings --------------------------------------------------------------------------------------------------- */
 
-/* Words up to the width, later lines under the first. */
-static void add_wrapped(struct writer *w, const char *text, size_t indent)
-{
-    size_t column = indent;
-    for (const char *word = text; *word;) {
-        size_t length = strcspn(word, " ");
-        size_t columns = utf8_columns(word, length);
-        if (column > indent && column + 1 + columns > w->width) {
-            strbuf_add_char(w->out, '\n');
-            strbuf_add_fill(w->out, ' ', indent);
-            column = indent;
-        } else if (column > indent) {
-            strbuf_add_char(w->out, ' ');
-            column++;
-        }
-        strbuf_add_printable(w->out, word, length);
-        column += columns;
-        word += length + strspn(word + length, " ");
-    }
-    strbuf_add_char(w->out, '\n');
-}
-
 static void write_findings(struct writer *w)
 {
     static const enum text_style styles[] = {STYLE_DIM, STYLE_BLUE, STYLE_YELLOW};
     static const char *const marks[] = {"·", "•", "!"};
-    if (w->report->findings.count == 0)
-        return;
-    heading(w, "Findings");
+    bool is_begun = false;
     array_each(&w->report->findings, finding)
     {
+        if (strcmp(finding->id, "damaged_streams") == 0)
+            continue; /* stands at the head */
+        if (!is_begun)
+            heading(w, "Findings");
+        is_begun = true;
         strbuf_add(w->out, "  ");
         style_add(w->out, w->term, styles[finding->severity], marks[finding->severity]);
         strbuf_add_char(w->out, ' ');
@@ -621,6 +644,7 @@ int write_report_text(const struct report *report, const struct report_view *vie
     width = width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
     struct writer w = {report, view, &rows, term, out, width};
     write_command(&w);
+    write_damage(&w);
     write_time_facts(&w);
     if (report->session.rate_hz > 0) {
         write_coverage_facts(&w);

@@ -721,7 +721,11 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
         json_member_u64(json, "backward_intervals", ended->backward_intervals);
         json_member_u64(json, "overlapping_intervals", ended->overlapping_intervals);
         json_known(json, "unidentified_cpu_ns", ended->unidentified_cpu_ns);
-        json_member_str(json, "first_damage", ended->first_damage[0] ? ended->first_damage : NULL);
+        json_member_str(json, "first_damage", ended->faults.kept ? ended->faults.texts[0] : NULL);
+        json_member_array(json, "damage");
+        for (uint32_t i = 0; i < ended->faults.kept; i++)
+            json_put_str(json, ended->faults.texts[i]);
+        json_put_end(json);
         return view_end(view);
     }
     struct unit_text cpu;
@@ -731,7 +735,7 @@ static int on_session_end(void *ctx, const struct profile_session_end *ended)
         strbuf_addf(&view->line,
                     ", %llu damaged, %llu unreadable: ", (unsigned long long)ended->damaged_streams,
                     (unsigned long long)ended->unreadable_streams);
-        strbuf_add_printable(&view->line, ended->first_damage, strlen(ended->first_damage));
+        profile_faults_text(&ended->faults, "; ", &view->line);
     }
     if (ended->cut_texts)
         strbuf_addf(&view->line, "  %llu text%s cut at 8 KiB", (unsigned long long)ended->cut_texts,

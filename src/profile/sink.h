@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profile/faults.h"
+
 #define PROFILE_UNKNOWN UINT64_MAX /* "not measured": printed as absent or null, never as zero */
 
 struct duration_histogram; /* profile/duration_histogram.h */
@@ -354,7 +356,7 @@ struct profile_session_end {
     uint64_t refused_recorders; /* processes that were asked to record themselves, and could not */
     char first_refusal[256];    /* why the first of them could not */
     uint64_t damage[8];         /* enum stream_damage, of all streams */
-    char first_damage[256];     /* which file, where, what; empty when nothing is damaged */
+    struct profile_faults faults; /* of damaged and unreadable files */
     char session_damage[256]; /* why session.json was left out; empty when it was read, or is not there */
     uint64_t self_profiles; /* of streams: self-profiles of processes that are in the recording */
     uint64_t self_profile_events;   /* in them */
