@@ -134,7 +134,7 @@ def test_little_to_show():
     done = record("./spin", out="s.lamella")
     equal(done.returncode, 3, "spin")
     write_page("one.html", "s.lamella")
-    use("opens", "one.html", {"says": ["failed (exit code 3)", "Phases", "Stacks"]})
+    use("opens", "one.html", {"says": ["failed (exit code 3)", "Flame graph", "Callers and callees"], "not": ["Phases"]})
     with open("bad.c", "w", encoding="utf-8") as file:
         file.write("int main(void) { return x; }\n")
     done = record("cc", "-c", "bad.c", out="f.lamella")
@@ -189,6 +189,16 @@ def test_activities():
     data.save("demo.mm_profdata")
     write_page("page.html", "demo.mm_profdata")
     use("activities", "page.html", report("demo.mm_profdata"))
+    data = Profdata(command="interpreter x.lua")
+    for i in range(30):
+        at = 1000000 * i
+        for label, start, end in (("leaf (x.lua:3)", 300, 380), ("walk (x.lua:2)", 250, 400), ("leaf (x.lua:3)", 420, 440), ("walk (x.lua:2)", 200, 500), (HOSTILE, 600, 650 + i),
+                                  ("main chunk (/some/where/x.lua:1)", 100, 800)):
+            data.interval(label.encode(), 1, at + 1000 * start, at + 1000 * end, kind=b"Call")
+        data.interval(b"leaf (x.lua:3)", 2, at, at + 50000, kind=b"Call")
+    data.save("calls.mm_profdata")
+    write_page("calls.html", "calls.mm_profdata")
+    use("callers", "calls.html", report("--around", "*", "--top", "0", "calls.mm_profdata"))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`lamella page`: what is in the file, read by docs/page-data.md alone, is what `lamella report` says."""
 
+import collections
 import json
 import os
 import shutil
@@ -20,6 +21,7 @@ __attribute__((noinline)) static void inner(unsigned long n) { for (unsigned lon
 __attribute__((noinline)) static void outer(unsigned long n) { inner(n); inner(n); sink++; }
 int main(int argc, char **argv) { for (int i = 0; i < 20; i++) outer(strtoul(argv[1], 0, 10)); return argc > 2 ? atoi(argv[2]) : 0; }
 """
+BUILD = os.environ.get("LAMELLA_BUILD", "build/release")
 SHARED = {}
 # What a page leaves out of the report's tables: it follows from the rest.
 DERIVED = {"segments": {"share"}, "phases": {"share"}}
@@ -147,6 +149,157 @@ def test_spans_and_stacks_hold_every_sample():
     page("all.html", "--max-stacks", "0", "r.lamella")
     whole = Page("all.html").recordings[0].header["stacks"]
     equal((whole["cut_frames"], whole["cut_samples"], whole["parts_cut_samples"]), (0, 0, 0), "--max-stacks 0 cuts nothing")
+
+
+LUA_PROGRAM = """
+local function text(n) return #string.rep("x", n) end
+local function leaf(n) local s = 0 for i = 1, n do s = s + i % 3 end return s end
+local function odd(n) if n == 0 then return leaf(2000) end return even(n - 1) + leaf(10) end
+function even(n) if n == 0 then return leaf(1000) end return odd(n - 1) + leaf(10) end
+local co = coroutine.wrap(function() while true do coroutine.yield(even(6)) end end)
+for i = 1, 60 do text(1000000) odd(7) co() end
+"""
+PYTHON_PROGRAM = """
+import asyncio, threading, lamella
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+def numbers(n):
+    for i in range(n): yield fib(i)
+async def fetch(i):
+    await asyncio.sleep(0)
+    return sum(numbers(8))
+async def main(): await asyncio.gather(*[fetch(i) for i in range(9)])
+with lamella.record("r.lamella"):
+    thread = threading.Thread(target=lambda: fib(12))
+    thread.start()
+    asyncio.run(main())
+    thread.join()
+"""
+
+
+def a_lua_program(out, *command):
+    """Calls of Lua, and below `command` samples beside them."""
+    plugin = os.path.join(BUILD, "plugins", "lua")
+    lua = os.environ.get("LAMELLA_TEST_LUA") or shutil.which("lua5.4")
+    if not lua or not os.path.exists(os.path.join(plugin, "lamella.so")):
+        raise Skip("Lua or its plug-in is not there")
+    with open("program.lua", "w", encoding="utf-8") as file:
+        file.write(LUA_PROGRAM)
+    env = {**os.environ, "LUA_CPATH": plugin + "/?.so;;", **({} if command else {"LAMELLA_OUT": out})}
+    done = subprocess.run([*command, lua, "-l", "lamella", os.path.abspath("program.lua")], env=env, capture_output=True, timeout=60, check=False)
+    equal(done.returncode, 0, f"Lua: {done.stderr.decode(errors='replace')[-400:]}")
+
+
+def a_python_program():
+    try:
+        with open(os.path.join(BUILD, "plugins", "python", "interpreters"), encoding="utf-8") as file:
+            python = file.readline().rsplit(" ", 1)[0]
+    except FileNotFoundError as missing:
+        raise Skip("the Python plug-in was not built") from missing
+    with open("program.py", "w", encoding="utf-8") as file:
+        file.write(PYTHON_PROGRAM)
+    env = {**os.environ, "PYTHONPATH": os.path.join(BUILD, "plugins", "python")}
+    done = subprocess.run([python, "program.py"], env=env, capture_output=True, timeout=60, check=False)
+    equal(done.returncode, 0, f"Python: {done.stderr.decode(errors='replace')[-400:]}")
+
+
+def same_calls(path, sources):
+    """Functions, callers, callees and the tree of a page are those of --around and --by path, to the nanosecond and call."""
+    page("calls.html", path)
+    recording = Page("calls.html").recordings[0]
+    equal([about["of"] for about in recording.header["calls"]], sources, "what calls are of")
+    equal([about["functions_left"] + about["pairs_left"] + about["nodes_left"] for about in recording.header["calls"]], [0] * len(sources), "what is left out")
+    done = subprocess.run([LAMELLA, "report", "--format", "json", "--top", "0", "--around", "*", path], capture_output=True, check=True, timeout=60)
+    said = json.loads(done.stdout)["around"]
+    functions, pairs = recording.table("call_functions"), recording.table("call_pairs")
+    equal(len(functions), len(said), "functions")
+    rows = {(row["of"], row.get("kind"), row["function"], row.get("module")): i for i, row in enumerate(functions)}
+    callers, callees = collections.defaultdict(list), collections.defaultdict(list)
+    for pair in pairs:
+        counts = [pair.get("count"), pair.get("samples")]
+        callers[pair["callee"]].append((pair["caller"], *counts, pair["time_s"]))
+        if pair["caller"] is not None:
+            callees[pair["caller"]].append((pair["callee"], counts[0], pair.get("below_samples"), pair["below_s"]))
+    for wanted in said:
+        def row_of(one):
+            return None if one["function"] is None else rows[wanted["of"], one["kind"], one["function"], one["module"]]
+        row = row_of(wanted)
+        for key in ("count", "samples", "calls_of_itself", "self_s", "time_s"):
+            equal(functions[row].get(key), wanted[key], f"{wanted['function']}: {key}")
+        for key, got in (("callers", callers[row]), ("callees", callees[row])):
+            neighbours = [(row_of(one), one["count"], one["samples"], float(one["time_s"])) for one in wanted[key]]
+            equal(sorted(map(str, got)), sorted(map(str, neighbours)), f"{key} of {wanted['function']}")
+            equal(functions[row][key], len(neighbours), f"how many {key}")
+    return recording
+
+
+def same_tree(recording):
+    """Self times and calls of the tree's nodes add up to those of their functions, totals hold what is below."""
+    functions, sums, above = recording.table("call_functions"), collections.Counter(), [None]
+    for node in recording.table("call_tree"):
+        check(1 <= node["depth"] <= len(above), "preorder")
+        del above[node["depth"] :]
+        above.append([node["time_s"] - node["self_s"]])
+        if node["depth"] > 1:
+            above[-2][0] -= node["time_s"]
+        check(above[-1][0] > -1e-9, "no node has less than what is in it")
+        sums[node["function"], "self"] += node["self_s"]
+        sums[node["function"], "count"] += node.get("count") or 0
+    for row, function in enumerate(functions):
+        if (row, "self") in sums or function["of"] == "events":
+            check(abs(sums[row, "self"] - function["self_s"]) < 1e-9, f"the tree has all of {function['function']}")
+            check(sums[row, "count"] <= (function.get("count") or 0), "and no call too many")
+
+
+def test_calls_of_lua():
+    a_lua_program("r.lamella")
+    recording = same_calls("r.lamella", ["events"])
+    same_tree(recording)
+    names = {row["function"].split(" (")[0] for row in recording.table("call_functions")}
+    check({"even", "odd", "leaf", "text", "string.rep"} <= names, names)
+    page("redacted.html", "--redact", "r.lamella")
+    redacted = Page("redacted.html").recordings[0]
+    check(os.getcwd() in "".join(recording.strings), "the script was called by its whole path")
+    check(os.getcwd() not in "".join(redacted.strings) and any("(program.lua:" in text for text in redacted.strings), "a shared page does not say where it lay")
+
+
+def test_calls_of_python():
+    a_python_program()
+    same_tree(same_calls("r.lamella", ["events"]))
+
+
+def test_calls_with_samples():
+    a_lua_program("r.lamella", LAMELLA, "record", "--rate", "2000", "-o", "r.lamella", "--")
+    recording = same_calls("r.lamella", ["events", "samples"])
+    same_tree(recording)
+    below = [row["module"] for row in recording.table("call_functions") if row["of"] == "samples"]
+    check(None in below and any(below), "functions of the script and of C in one table")
+
+
+def test_calls_of_samples_alone():
+    record(compile_c("burn", BURN), "2000000", options=("--rate", "2000"))
+    recording = same_calls("r.lamella", ["samples"])
+    equal(recording.rows("call_tree"), 0, "its stacks are those with threads and times")
+
+
+def test_many_functions():
+    """50,000: a page keeps those with most time, of each its largest callers, and says what is left out."""
+    profile = Profdata()
+    at = 0
+    for i in range(50000):
+        profile.interval(b"inner %d" % (i // 2), 1, at + 10, at + 90 + i % 7)
+        profile.interval(b"outer %d" % i, 1, at, at + 100 + i % 1000)
+        at += 2000
+    profile.save("x.mm_profdata")
+    page("p.html", "x.mm_profdata")
+    recording = Page("p.html").recordings[0]
+    about, = recording.header["calls"]
+    equal((about["functions"], about["functions_left"]), (2000, 73000), "functions")
+    check(about["pairs"] <= 6000 and recording.rows("call_pairs") == about["pairs"], "pairs are bounded")
+    check(0 < about["nodes"] <= 4000, "and so is the tree")
+    equal((recording.rows("activities"), recording.header["activities_left"]["rows"]), (3000, 72000), "activities")
+    kept = sum(recording.column("activities", "self_s")) + recording.header["activities_left"]["self_s"]
+    check(abs(kept - recording.header["intervals"]["self_s"]) < 1e-9, "what is left out is counted")
+    check(os.path.getsize("p.html") < 1500000, f"the page has {os.path.getsize('p.html')} bytes")
 
 
 def test_redacted():

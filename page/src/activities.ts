@@ -1,6 +1,7 @@
 // Activities of instrumented programs and self-profiles: their sums, and the events over time.
 import { figureOf, sumActivities, type Sum } from "./activity_sums";
 import type { TimeAxis } from "./axis";
+import type { Calls } from "./call_data";
 import { cell, el, figure, foldedTable, plainTable, button, type Cell } from "./dom";
 import { count, digits, duration, percent, plural, visible } from "./format";
 import type { Keys } from "./keys";
@@ -36,6 +37,7 @@ export class Activities {
   private readonly holder = el("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Table of activities" });
   private readonly said = el("p", { class: "scope", "aria-live": "polite" });
   private readonly longest = foldedTable("Table of the longest events", () => this.events!.asTable());
+  private readonly keys = new Map<Column, string>(); // of the table
   private sort = "-self";
   private all = false;
 
@@ -44,6 +46,8 @@ export class Activities {
     private readonly state: State,
     axis: TimeAxis,
     keys: Keys,
+    private readonly calls: Calls,
+    private readonly choose: (row: number) => void,
   ) {
     this.filter.addEventListener("input", () => state.set({ events: this.filter.value }));
     this.events = model.data.has("events") ? new Events(model, state, axis) : null;
@@ -58,17 +62,25 @@ export class Activities {
 
   // The unit of the figures is time, or a counter that was measured instead.
   private key(column: Column): string {
-    if (column.kind !== "time") return column.key;
+    let key = this.keys.get(column);
+    if (key) return key;
     const table = this.model.table("activities");
     const units = `${column.key}_units`;
-    return table.has(units) && table.numbers(units).some((n) => !Number.isNaN(n)) ? units : `${column.key}_s`;
+    key = column.kind !== "time" ? column.key : table.has(units) && table.numbers(units).some((n) => !Number.isNaN(n)) ? units : `${column.key}_s`;
+    this.keys.set(column, key);
+    return key;
+  }
+
+  // Too many to be in the page, and small.
+  private get left(): Record<string, number | null> | null {
+    return (this.model.data.header["activities_left"] as Record<string, number | null> | undefined) ?? null;
   }
 
   private rows(): Row[] {
     const table = this.model.table("activities");
     const self = this.key(COLUMNS[2]);
     const sums = sumActivities(this.model, this.state.view);
-    const total = sums.reduce((all, sum) => all + (figureOf(table, self, sum.parts) ?? 0), 0);
+    const total = sums.reduce((all, sum) => all + (figureOf(table, self, sum.parts) ?? 0), Number(this.left?.[self] ?? 0));
     const wanted = this.state.view.events.trim().toLowerCase();
     const rows = sums.filter((sum) => wanted === "" || `${sum.label} ${sum.kind}`.toLowerCase().includes(wanted)).map((sum): Row => ({
       ...sum,
@@ -101,10 +113,19 @@ export class Activities {
       th.replaceChildren(button(title, act));
       if (this.sort.replace(/^-/, "") === key) th.setAttribute("aria-sort", this.sort.startsWith("-") ? "descending" : "ascending");
     });
+    made.querySelectorAll("tbody tr").forEach((tr, i) => this.link(tr, shown[i]));
     this.holder.replaceChildren(made);
     if (shown.length < rows.length) this.holder.append(button(`Show all ${count(rows.length)}`, () => { this.all = true; this.refresh(); }, { class: "more" }));
     this.said.textContent = `${visible(describeSelection(this.model, { ...view, range: null }))}: ${plural(rows.length, "activity", "activities")}. Self is time without the activities inside; active is without pauses.`
+      + (this.left ? ` ${plural(Number(this.left["rows"]), "activity", "activities")} with less time of their own are not in this page.` : "")
       + (view.range ? " These sums are of all its time, not of the selected stretch." : "");
+  }
+
+  // Its name leads to who calls it.
+  private link(tr: Element, { label }: Row): void {
+    const row = this.calls.find(label, this.calls.sources.find((source) => source.of === "events"));
+    const head = tr.querySelector("th");
+    if (row >= 0 && head) head.replaceChildren(button(visible(label), () => this.choose(row), { class: "link", title: "Who calls it, and whom it calls" }));
   }
 
   private cell(i: number, row: Row): Cell {

@@ -155,6 +155,11 @@ export function follow(link: Link, model: Model, state: State): string {
   return SECTION[link.view] ?? "build";
 }
 
+function hasSection({ view }: Link, model: Model): boolean {
+  const section = SECTION[view] ?? "build";
+  return section === "about" || (section === "phases" ? model.hasPhases : model.hasBuild);
+}
+
 const PLACES: Record<string, string> = {
   units: "Show the units", timeline: "Show it in the build", critical_path: "Show the critical path", phases: "Show the phases", waits: "Show the waits", coverage: "Show the coverage",
 };
@@ -178,7 +183,7 @@ function item(finding: Finding, model: Model, state: State, goTo: (section: stri
   const links = el("span", { class: "links" });
   for (const link of finding.links ?? []) {
     const label = link.unit !== undefined ? visible(model.unitTable.text("unit", link.unit) ?? "unit") : (PLACES[link.view] ?? "Show it");
-    if (seen.has(label)) continue;
+    if (seen.has(label) || !hasSection(link, model)) continue;
     seen.add(label);
     links.append(button(label, () => goTo(follow(link, model, state)), { class: "link" }));
   }

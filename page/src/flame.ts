@@ -1,8 +1,10 @@
 // The flame graph of a selection, root at the top.
-import { inkOn, css, mix } from "./color";
+import type { Calls, Source } from "./call_data";
+import { CallTree, shadeOf } from "./call_tree";
+import { inkOn, css, mix, type Rgb } from "./color";
 import { button, choice, el, figure, cell, foldedTable, plainTable } from "./dom";
 import { Stacks, type FlameNode } from "./flame_tree";
-import { duration, percent, seconds, visible } from "./format";
+import { count, duration, percent, plural, seconds, visible } from "./format";
 import type { Model } from "./model";
 import { Pane } from "./pane";
 import type { State } from "./state";
@@ -28,7 +30,11 @@ export class Flame {
   private readonly said = el("p", { class: "scope", "aria-live": "polite" });
   private readonly stacks: Stacks;
   private readonly which: ReturnType<typeof choice>;
+  private readonly measured: ReturnType<typeof choice>;
   private readonly out: HTMLButtonElement;
+  private readonly around: HTMLButtonElement;
+  private readonly note = el("p", { class: "note" });
+  private readonly trees = new Map<Source, CallTree>();
   private readonly table = foldedTable("Table of the functions with most CPU time of their own", () => this.asTable());
   private tree: FlameNode | null = null;
   private boxes: Box[] = [];
@@ -39,18 +45,24 @@ export class Flame {
   constructor(
     private readonly model: Model,
     private readonly state: State,
+    private readonly calls: Calls,
+    choose: (row: number) => void,
   ) {
     this.stacks = new Stacks(model);
     this.pane = new Pane("Flame graph. Keys: arrows move between frames, Enter zooms in, Escape out.", () => this.draw(), "flamepane");
     this.scroller = el("div", { class: "scroller flamepane" }, this.pane.box, this.spacer);
     this.scroller.addEventListener("scroll", () => this.pane.invalidate(), { passive: true });
-    this.which = choice("Way up", [["down", "from the root"], ["up", "from the leaves"], ["phase", "by phase"]], () => state.view.flame, (flame) => state.set({ flame, root: "" }));
+    const sources = calls.sources.filter((s) => s.hasTree);
+    const ways: [State["view"]["flame"], string][] = [["down", "from the root"], ["up", "from the leaves"]];
+    if (sources.length === 0 && model.hasPhases) ways.push(["phase", "by phase"]);
+    this.which = choice("Way up", ways, () => (state.view.flame === "phase" && ways.length < 3 ? "down" : state.view.flame), (flame) => state.set({ flame, root: "" }));
+    this.measured = choice("What was measured", sources.map((s) => [s.of, s.of === "events" ? "calls, by the clock" : "samples, CPU time"]), () => this.source?.of ?? "samples", (of) => state.set({ of, fn: -1, root: "" }));
+    this.measured.hidden = sources.length < 2;
     this.out = button("Zoom out", () => state.set({ root: "" }));
+    this.around = button("Callers and callees", () => choose(this.rowOf(this.focus)));
+    this.around.hidden = !calls.known;
     this.search.addEventListener("input", () => state.set({ frames: this.search.value }));
-    this.root.append(el("div", { class: "tools" }, this.which, this.search, this.out), this.said, this.scroller);
-    const rule = model.data.header.stacks?.["rule"];
-    if (typeof rule === "string") this.root.append(el("p", { class: "note" }, rule));
-    this.root.append(this.table);
+    this.root.append(el("div", { class: "tools" }, this.measured, this.which, this.search, this.out, this.around), this.said, this.scroller, this.note, this.table);
     const { canvas } = this.pane;
     canvas.addEventListener("pointermove", (event) => this.hover(event));
     canvas.addEventListener("pointerleave", hideTip);
@@ -64,17 +76,40 @@ export class Flame {
     new ResizeObserver(() => this.place()).observe(this.scroller);
   }
 
+  // What the calls say of the whole; of a selection the stacks of samples know more.
+  private get source(): Source | null {
+    const { fn, of, units, thread, phase, range } = this.state.view;
+    const sources = this.calls.sources.filter((s) => s.hasTree);
+    const source = sources.find((s) => s === this.calls.sourceOf(fn)) ?? sources.find((s) => s.of === of) ?? sources[0];
+    const isPart = units.length > 0 || thread >= 0 || phase !== "" || range !== null;
+    return !source || (isPart && source.of === "samples" && this.stacks.known) ? null : source;
+  }
+
+  private makeTree(source: Source | null): FlameNode {
+    const { view } = this.state;
+    if (!source) return this.stacks.tree(view);
+    let tree = this.trees.get(source);
+    if (!tree) this.trees.set(source, (tree = new CallTree(this.model, this.calls, source)));
+    return view.flame === "up" ? tree.up() : tree.down();
+  }
+
+  private rowOf(node: FlameNode): number {
+    return node.row ?? this.calls.find(node.name, this.calls.sources.find((s) => s.of === "samples"));
+  }
+
   refresh(): void {
     const { view } = this.state;
     this.which.refresh();
+    this.measured.refresh();
     if (this.search.value !== view.frames) this.search.value = view.frames;
-    if (!this.stacks.known) {
+    const { source } = this;
+    if (!this.stacks.known && !source) {
       this.root.replaceChildren(el("p", { class: "empty" }, "This page has no stacks."));
       return;
     }
-    const key = JSON.stringify([view.units, view.thread, view.phase, view.range, view.flame]);
+    const key = JSON.stringify([view.units, view.thread, view.phase, view.range, view.flame, source?.of]);
     if (key !== this.key) {
-      this.tree = this.stacks.tree(view);
+      this.tree = this.makeTree(source);
       this.cursor = null;
       this.key = key;
       this.table.dispatchEvent(new Event("refresh"));
@@ -150,7 +185,7 @@ export class Flame {
         const left = x * pane.width;
         const width = Math.max(0.5, w * pane.width - (w * pane.width > 3 ? 1 : 0));
         const top = depth * ROW - this.scroller.scrollTop;
-        let color = node.phase >= 0 ? this.model.phases[node.phase].color : inks().row;
+        let color = this.colorOf(node);
         if (depth < focusDepth || (searching && !this.found(node.name))) color = mix(back, color, 0.4);
         pane.ctx.fillStyle = css(color);
         pane.ctx.fillRect(left, top, width, ROW - 1);
@@ -169,6 +204,13 @@ export class Flame {
           pane.ctx.fillText(text, left + 4, top + ROW / 2);
         }
       }
+  }
+
+  // Phases say nothing of a program that builds nothing: there neighbours are told apart.
+  private colorOf(node: FlameNode): Rgb {
+    if (node.color) return node.color;
+    if (node.phase < 0) return inks().row;
+    return this.model.hasPhases ? this.model.phases[node.phase].color : shadeOf(node.name, true);
   }
 
   // Where there is no room for the path to a function its own name says more than how the path begins.
@@ -196,10 +238,16 @@ export class Flame {
 
   private describe(node: FlameNode, x: number, y: number): void {
     const whole = this.tree!.total;
-    const lines: [string, string][] = [["CPU", `${duration(node.total)}, ${percent(node.total / whole)} of the selection`]];
-    if (this.state.view.flame !== "up") lines.push(["of its own", `${duration(node.self)}, ${percent(node.self / whole)}`]);
-    if (node.phase >= 0) lines.push(["mostly", `${this.model.phases[node.phase].segment} › ${this.model.phases[node.phase].name}`]);
-    showTip(visible(node.name), lines, x, y, node.phase >= 0 ? this.model.phases[node.phase].css : undefined);
+    const { source } = this;
+    const lines: [string, string][] = [[source?.of === "events" ? "time" : "CPU", `${this.amount(node.total)}, ${percent(node.total / whole)} of ${source ? "all" : "the selection"}`]];
+    if (this.state.view.flame !== "up") lines.push(["of its own", `${this.amount(node.self)}, ${percent(node.self / whole)}`]);
+    if (node.counts !== undefined) lines.push([source?.of === "events" ? "calls" : "samples", count(node.counts)]);
+    if (node.phase >= 0 && this.model.hasPhases) lines.push(["mostly", `${this.model.phases[node.phase].segment} › ${this.model.phases[node.phase].name}`]);
+    showTip(visible(node.name), lines, x, y, node.parent ? css(this.colorOf(node)) : undefined);
+  }
+
+  private amount(n: number): string {
+    return this.source?.isTime === false ? count(n) : duration(n);
   }
 
   private onKey(key: string): boolean {
@@ -243,14 +291,24 @@ export class Flame {
   private say(): void {
     const { view } = this.state;
     const tree = this.tree!;
-    const parts = [`${visible(describeSelection(this.model, view))}${view.phase ? `, ${view.phase}` : ""}: ${duration(tree.total)} of CPU time.`];
-    const range = this.stacks.range(view);
+    const { source } = this;
+    const ofWhat = source?.of === "events" ? (source.isTime ? "by the clock, without pauses" : "in calls") : "of CPU time";
+    const parts = [`${source ? "The whole run" : visible(describeSelection(this.model, view))}${view.phase && !source ? `, ${view.phase}` : ""}: ${this.amount(tree.total)} ${ofWhat}.`];
+    const range = source ? null : this.stacks.range(view);
     if (range) parts.push(`Stacks are kept by stretches of ${duration(this.stacks.slot)}: these are of ${range[0].toFixed(2)} s to ${range[1].toFixed(2)} s.`);
-    const within = [view.range && !range ? "stretch of time" : "", view.thread >= 0 && this.stacks.by === "process" ? "thread" : ""].filter(Boolean).join(" and ");
+    const within = source ? "" : [view.range && !range ? "stretch of time" : "", view.thread >= 0 && this.stacks.by === "process" ? "thread" : ""].filter(Boolean).join(" and ");
     if (within) parts.push(`The phases are those of the ${within}; which functions a phase was in is known of the process as a whole.`);
     if (view.frames !== "") parts.push(`“${visible(view.frames)}” is in ${percent(tree.total > 0 ? this.matched(tree) / tree.total : 0)} of it.`);
     this.said.textContent = parts.join(" ");
     this.out.disabled = view.root === "";
+    const rule = this.model.data.header.stacks?.["rule"];
+    const hues = source?.of === "samples" ? "Blue is what the program recorded, orange what was sampled below it. " : "";
+    const left = source && source.nodesLeft > 0 ? `${plural(source.nodesLeft, "branch is", "branches are")} too small for this page, and missing.` : "";
+    this.note.textContent = source ? hues + left : typeof rule === "string" ? rule : "";
+    this.table.hidden = source !== null; // the list of functions has more
+    const row = this.focus.parent ? this.rowOf(this.focus) : -1;
+    this.around.disabled = row < 0;
+    this.around.title = row < 0 ? "Zoom into a function first" : `Who calls ${visible(this.calls.name(row))}, and whom it calls`;
   }
 
   private asTable(): HTMLElement {
@@ -263,6 +321,7 @@ export class Flame {
       const inner = new Set(open).add(node.name);
       for (const child of node.children()) walk(child, inner);
     };
+    if (this.source) return el("p");
     const tree = this.stacks.tree({ ...this.state.view, flame: "down" });
     for (const child of tree.children()) walk(child, new Set());
     const rows = [...own].sort((a, b) => b[1].self - a[1].self).slice(0, 100);

@@ -1,4 +1,5 @@
 // Trees of stacks for a selection: from the root down, from the leaves up, or by phase. Children are made when they are looked at.
+import type { Rgb } from "./color";
 import type { Model } from "./model";
 import type { View } from "./state";
 import { eachSpan } from "./summary";
@@ -9,6 +10,9 @@ export interface FlameNode {
   self: number;
   phase: number; // that held most of it; -1: of several, at the root
   parent: FlameNode | null;
+  row?: number; // of the functions that call each other, where it is known
+  counts?: number; // calls, or samples
+  color?: Rgb; // else that of its phase
   children(): FlameNode[];
 }
 

@@ -38,7 +38,9 @@ export function moment(s: number): string {
 }
 
 export function percent(share: number | null, places = 1): string {
-  return share === null || Number.isNaN(share) ? DASH : `${digits(share * 100, places)}%`;
+  if (share === null || Number.isNaN(share)) return DASH;
+  const least = 10 ** -places;
+  return share > 0 && share * 100 < least / 2 ? `<${digits(least, places)}%` : `${digits(share * 100, places)}%`;
 }
 
 export function bytes(n: number | null): string {

@@ -30,7 +30,7 @@ export class Keys {
       case "d": axis.pan(0.15); return true;
       case "f": axis.fit(); return true;
       case "/": search.focus(); search.select(); return true;
-      case "escape": state.set({ units: [], thread: -1, phase: "", range: null, find: "", events: "" }); return true;
+      case "escape": state.set({ units: [], thread: -1, phase: "", range: null, find: "", events: "", fns: "" }); return true;
       default: return false;
     }
   }

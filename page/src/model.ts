@@ -93,6 +93,25 @@ export class Model {
     return (this.data.has("activities") || this.data.has("events")) && !this.coverage["samples"] && typeof this.coverage["process_cpu_s"] !== "number";
   }
 
+  // One compiler's profile of itself is no build.
+  get hasBuild(): boolean {
+    return this.unitTable.rows > (this.isOfEvents ? 1 : 0);
+  }
+
+  // Whether phases say something: of a program that compiles nothing most is unknown to all markers.
+  get hasPhases(): boolean {
+    if (this.unitTable.rows > 0) return true;
+    const table = this.table("segments");
+    const cpu = table.numbers("cpu_s");
+    let [known, all] = [0, 0];
+    for (let row = 0; row < table.rows; row++) {
+      const segment = table.text("segment", row);
+      all += cpu[row] || 0;
+      if (segment !== "unknown" && segment !== "process") known += cpu[row] || 0;
+    }
+    return known > 0 && known >= all / 2;
+  }
+
   get name(): string {
     return this.data.header.name ?? "recording";
   }

@@ -4,6 +4,8 @@ import { answer } from "./answer";
 import { Activities } from "./activities";
 import { TimeAxis } from "./axis";
 import { Build } from "./build";
+import { Calls } from "./call_data";
+import { Callers } from "./callers";
 import { Compare } from "./compare";
 import type { Json } from "./decode";
 import { button, choice, el, foldedTable, soon } from "./dom";
@@ -29,6 +31,7 @@ type Changed = Set<keyof View>;
 export class Page {
   private readonly model: Model;
   private readonly graph: Graph;
+  private readonly calls: Calls;
   private readonly nav = el("nav", { "aria-label": "Sections" });
   private readonly chips = el("div", { class: "chips", "aria-live": "polite" });
   private readonly sections: HTMLElement[] = [];
@@ -45,26 +48,29 @@ export class Page {
     this.model = models[state.view.recording] ?? models[0];
     const { model } = this;
     this.graph = new Graph(model);
+    this.calls = new Calls(model);
     this.build = new TimeAxis(model.elapsed);
     this.perUnit = new TimeAxis(Math.max(1e-6, ...longest(model)));
     this.bindAxis("build", this.build);
     this.bindAxis("unitAxis", this.perUnit);
     document.title = `${visible(model.title)} · Lamella`;
-    const search = this.header();
-    const keys = new Keys(state, search, () => this.axisInUse());
+    const unitSearch = this.header();
+    const { hasBuild } = model;
+    const callers = this.calls.known ? this.makeCallers() : null;
+    const keys = new Keys(state, unitSearch.hidden && callers ? callers.search : unitSearch, () => this.axisInUse());
     this.answerSection();
     if (models.length > 1 || comparison !== null) this.compareSection(comparison, keys);
-    // One compiler's profile of itself is no build.
-    const hasBuild = model.unitTable.rows > (model.isOfEvents ? 1 : 0);
     if (hasBuild) this.buildSection(keys);
     // Where there is no build, what a program called is what it is about.
     const hasActivities = model.data.has("activities") || model.data.has("events");
     const actsFirst = hasActivities && (model.isOfEvents || !hasBuild);
+    const hasFlame = model.data.has("stacks_whole") || model.data.has("call_tree");
     if (actsFirst) this.activitiesSection(keys);
+    if (!hasBuild) this.flameAndCallers(hasFlame, callers);
     if (model.spans.start.length > 0) this.insideSection(keys);
-    if (model.data.has("phases")) this.phasesSection();
+    if (model.data.has("phases") && model.hasPhases) this.phasesSection();
     if (hasBuild) this.unitsSection();
-    if (model.data.has("stacks_whole")) this.flameSection();
+    if (hasBuild) this.flameAndCallers(hasFlame, callers);
     if (hasActivities && !actsFirst) this.activitiesSection(keys);
     if (hasBuild && !model.isOfEvents) this.shelfSection();
     this.section("about", "About these figures", about(model));
@@ -103,7 +109,7 @@ export class Page {
     const made = el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title`, tabindex: "-1" }, title), ...content);
     this.main.append(made);
     this.sections.push(made);
-    const link = el("a", { href: `#at=${id}` }, NAMES[id] ?? title);
+    const link = el("a", { href: `#at=${id}` }, id === "answer" ? "Answer" : (SHORT[title] ?? title));
     link.addEventListener("click", (event) => {
       event.preventDefault();
       this.goTo(id);
@@ -249,6 +255,7 @@ export class Page {
     const time = choice("Time", [["build", "build time"], ["unit", "unit time"]], () => state.view.time, (value) => state.set({ time: value }));
     const rows = choice("Rows", [["small", "thin rows"], ["large", "tall rows"]], () => state.view.rows, (value) => state.set({ rows: value }));
     const order = choice("Order", [["start", "first to start"], ["cpu", "most CPU first"]], () => orderOf(state.view, model.unitTable.rows), (value) => state.set({ order: value }));
+    time.hidden = !model.hasBuild;
     const said = el("p", { class: "scope merged", "aria-live": "off" });
     inside.onDrawn = soon(100, (shown: Shown) => {
       const merged = shown.merged > 0
@@ -258,7 +265,7 @@ export class Page {
     });
     const table = foldedTable("Table of threads", () => threadTable(model, state.view));
     const title = model.unitTable.rows > 0 ? "Inside the compiler" : "Threads over time";
-    this.section("inside", title, el("div", { class: "tools" }, time, order, rows, this.axisTools(() => this.axisInUse())), new Legend(model, state).root, said, inside.scroller,
+    this.section("inside", title, el("div", { class: "tools" }, time, order, rows, this.axisTools(() => this.axisInUse())), model.hasPhases ? new Legend(model, state).root : null, said, inside.scroller,
       el("p", { class: "note" }, "A row is a thread, a band a stretch of samples in one phase. Drag or A and D to move, Ctrl and wheel or W and S to zoom, F to fit, Shift and drag to select a stretch of time, click a name to select its unit."),
       table);
     this.on(["units", "rows", "order"], () => {
@@ -286,15 +293,33 @@ export class Page {
     this.lazily(units.root, ["units", "sort", "filter", "columns"], () => units.refresh());
   }
 
-  private flameSection(): void {
-    const flame = new Flame(this.model, this.state);
-    this.section("stacks", "Stacks", flame.root);
-    this.lazily(flame.root, ["units", "thread", "phase", "range", "flame", "root", "frames"], () => flame.refresh());
+  private makeCallers(): Callers {
+    const { state, goTo } = this;
+    return new Callers(this.calls, state, [
+      { id: "stacks", title: "Find it in the flame graph", show: (name) => { state.set({ frames: name, root: "" }); goTo("stacks"); } },
+      { id: "activities", title: "Find it over time", of: "events", show: (name) => { state.set({ events: name }); goTo("activities"); } },
+    ]);
+  }
+
+  private readonly showCallers = (row: number): void => {
+    this.state.set({ fn: row, at: "calls" });
+    this.goTo("calls");
+  };
+
+  private flameAndCallers(hasFlame: boolean, callers: Callers | null): void {
+    if (hasFlame) {
+      const flame = new Flame(this.model, this.state, this.calls, this.showCallers);
+      this.section("stacks", this.model.hasBuild ? "Stacks" : "Flame graph", flame.root);
+      this.lazily(flame.root, ["units", "thread", "phase", "range", "flame", "root", "frames", "of", "fn"], () => flame.refresh());
+    }
+    if (!callers) return;
+    this.section("calls", "Callers and callees", callers.root);
+    this.lazily(callers.root, ["fn", "of", "fns"], () => callers.refresh());
   }
 
   private activitiesSection(keys: Keys): void {
     const { model, state } = this;
-    const activities = new Activities(model, state, this.build, keys);
+    const activities = new Activities(model, state, this.build, keys, this.calls, this.showCallers);
     if (activities.events && model.isOfEvents) {
       // Nothing else happened here: what there is fills the axis, unless a link says otherwise.
       const { first, last } = activities.events;
@@ -360,12 +385,12 @@ export class Page {
   }
 }
 
-const NAMES: Record<string, string> = {
-  answer: "Answer", compare: "Compare", build: "Build", inside: "Inside", phases: "Phases", units: "Units", stacks: "Stacks", activities: "Activities",
-  questions: "Questions", about: "About",
+// Sections in the row of links, where their titles are longer; the first has the command's.
+const SHORT: Record<string, string> = {
+  "What changed": "Compare", "The build": "Build", "Inside the compiler": "Inside", "Threads over time": "Threads", "Callers and callees": "Callers", "About these figures": "About",
 };
 
-const view0 = (): Partial<View> => ({ units: [], thread: -1, phase: "", range: null, build: null, unitAxis: null, root: "" });
+const view0 = (): Partial<View> => ({ units: [], thread: -1, phase: "", range: null, build: null, unitAxis: null, root: "", fn: -1 });
 
 function longest(model: Model): number[] {
   let most = 0;

@@ -21,12 +21,15 @@ export interface View {
   filter: string;
   columns: "main" | "all";
   question: string;
+  fn: number; // row of the functions that call each other; -1: none was chosen
+  of: "auto" | "events" | "samples"; // which of them, and which flame graph
+  fns: string; // searched for among them
   at: string; // the section in view
 }
 
 export const EMPTY: View = {
   recording: 0, units: [], thread: -1, phase: "", range: null, build: null, unitAxis: null, time: "build", lanes: "auto", order: "auto", rows: "small",
-  flame: "down", root: "", find: "", frames: "", events: "", sort: "-cpu_s", filter: "", columns: "main", question: "", at: "",
+  flame: "down", root: "", find: "", frames: "", events: "", sort: "-cpu_s", filter: "", columns: "main", question: "", fn: -1, of: "auto", fns: "", at: "",
 };
 
 const MANY = 60; // units: more do not fit a window a lane each, and the first to start say least
@@ -80,7 +83,7 @@ export function toFragment(view: View): string {
 }
 
 const CHOICES: Partial<Record<keyof View, string[]>> = {
-  time: ["build", "unit"], lanes: ["auto", "units", "packed"], order: ["auto", "start", "cpu"], rows: ["small", "large"], flame: ["down", "up", "phase"], columns: ["main", "all"],
+  time: ["build", "unit"], lanes: ["auto", "units", "packed"], order: ["auto", "start", "cpu"], rows: ["small", "large"], flame: ["down", "up", "phase"], columns: ["main", "all"], of: ["auto", "events", "samples"],
 };
 
 export function fromFragment(fragment: string): View {
@@ -91,7 +94,7 @@ export function fromFragment(fragment: string): View {
     const name = key as keyof View;
     if (name === "units") view.units = unpackRows(text);
     else if (name === "range" || name === "build" || name === "unitAxis") view[name] = rangeOf(text);
-    else if (name === "recording" || name === "thread") view[name] = /^\d{1,9}$/.test(text) ? Number(text) : EMPTY[name];
+    else if (name === "recording" || name === "thread" || name === "fn") view[name] = /^\d{1,9}$/.test(text) ? Number(text) : EMPTY[name];
     else if (!CHOICES[name] || CHOICES[name]!.includes(text)) into[name] = text;
   }
   return view;
@@ -134,11 +137,16 @@ export class State {
     for (const listener of this.listeners) listener(changed);
     if (!this.addressed) return;
     clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.writeAddress(), 150);
+    // Who walks from function to function comes back the way that browsers have for that.
+    if (changed.has("fn")) this.writeAddress(true);
+    else this.timer = window.setTimeout(() => this.writeAddress(), 150);
   }
 
-  writeAddress(): void {
+  writeAddress(isStep = false): void {
     const fragment = toFragment(this.view);
-    if (location.hash.replace(/^#/, "") !== fragment) history.replaceState(null, "", fragment ? `#${fragment}` : location.pathname + location.search);
+    if (location.hash.replace(/^#/, "") === fragment) return;
+    const address = fragment ? `#${fragment}` : location.pathname + location.search;
+    if (isStep) history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
   }
 }

@@ -10,20 +10,36 @@
 #include "output/write_compare.h"
 #include "output/write_page.h"
 
+static int make_calls(const struct report_reading *reading, struct calls *events,
+                      struct calls *samples, struct lam_error *err)
+{
+    int rc = reading->labels->events ? calls_of_events(events, reading->labels) : LAM_OK;
+    if (rc == LAM_OK && reading->stacks)
+        rc = calls_of_samples(samples, reading->stacks);
+    return rc < 0 ? lam_error_set(err, rc, "page: out of memory") : LAM_OK;
+}
+
 static int put_reading(const struct page_plan *plan, struct report_reading *reading,
                        const struct page_options *options, struct byteout *out, struct lam_error *err)
 {
     struct replay_answers answers = {0};
+    struct calls events = {0}, samples = {0};
     struct page_options page = *options;
     int rc = replay_answers_make(&answers, reading->report, NULL, 0, err);
+    if (rc == LAM_OK)
+        rc = make_calls(reading, &events, &samples, err);
     page.redacts = plan->redacts;
     page.max_stack_bytes = plan->max_stack_bytes;
     page.labels = reading->labels;
     page.names = symbol_names_frames(&reading->names);
     page.replay = &answers;
+    page.event_calls = &events;
+    page.sample_calls = &samples;
     if (rc == LAM_OK)
         rc = write_page_recording(reading->report, &page, out, err);
     replay_answers_free(&answers);
+    calls_free(&events);
+    calls_free(&samples);
     return rc;
 }
 
@@ -36,8 +52,13 @@ static int put_recording(const struct page_plan *plan, struct classifier *cls,
     stack_slices_init(&slices);
     struct page_events events = {0};
     struct profile_sink events_sink = page_events_sink(&events);
-    struct report_reading_options options = {
-        .cls = cls, .also = &events_sink, .by_unit = true, .want_spans = true, .slices = &slices};
+    struct report_reading_options options = {.cls = cls,
+                                             .also = &events_sink,
+                                             .by_unit = true,
+                                             .by_path = true,
+                                             .want_stacks = true,
+                                             .want_spans = true,
+                                             .slices = &slices};
     struct page_options page = {
         .name = path_name(inputs[0]), .set = set, .slices = &slices, .events = &events};
     int rc = report_reading_open(&reading, inputs, count, &options, err);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "output/page_redact.h"
+
 enum { ID_MAX = 1 << 28, QUANTUM_NS = 100, NS_A_SECOND = 1000000000 };
 
 /* ---- the sink ---- */
@@ -112,21 +114,48 @@ static int compare_place(const void *left, const void *right)
     return a->label < b->label ? -1 : a->label > b->label;
 }
 
-static void put_labels(const struct page_events *events, struct page_columns *data)
+static void put_label(struct page_columns *data, struct page_column *column,
+                      struct profile_text label, bool redacts)
 {
+    struct strbuf left = {0};
+    if (label.bytes && redacts)
+        page_redact_text(label.bytes, label.size, &left);
+    if (label.bytes && redacts)
+        page_text(data, column, strbuf_text(&left), left.length);
+    else
+        page_text(data, column, label.bytes, label.size);
+    if (!strbuf_ok(&left))
+        data->failed = LAM_E_NOMEM;
+    strbuf_free(&left);
+}
+
+/* A label whose events were all left out has no name: there may be many. */
+static void put_labels(const struct page_events *events, bool redacts, struct page_columns *data)
+{
+    LAM_ARRAY(bool) is_used = {0};
+    if (array_resize(&is_used, events->labels.count) < 0) {
+        data->failed = LAM_E_NOMEM;
+        return;
+    }
+    array_each(&events->items, event) is_used.items[event->label] = true;
+    size_t at = 0;
     struct page_table *table = page_table(data, "labels");
     struct page_column *kind = page_column(data, table, "kind", PAGE_TEXT),
                        *label = page_column(data, table, "label", PAGE_TEXT);
     array_each(&events->labels, own)
     {
-        struct profile_text text = {0};
-        if (own->kind < events->labels.count)
-            text = events->labels.items[own->kind].text;
+        struct profile_text text = {0}, name = {0};
+        if (is_used.items[at++]) {
+            name = own->text;
+            if (own->kind < events->labels.count)
+                text = events->labels.items[own->kind].text;
+        }
         page_text(data, kind, text.bytes, text.size);
-        page_text(data, label, own->text.bytes, own->text.size);
+        put_label(data, label, name, redacts);
         if (table)
             table->rows++;
     }
+    array_free(&is_used);
 }
 
 static void put_events(const struct page_events *events, struct page_columns *data)
@@ -153,14 +182,14 @@ static void put_events(const struct page_events *events, struct page_columns *da
     table->rows = events->items.count;
 }
 
-int page_events_put(struct page_events *events, struct page_columns *data)
+int page_events_put(struct page_events *events, bool redacts, struct page_columns *data)
 {
     if (events->items.count > PAGE_EVENTS_MAX)
         leave_out_short(events);
     if (!events->items.count || events->measure != PROFILE_MEASURE_TIME)
         return LAM_OK;
     array_sort(&events->items, compare_place);
-    put_labels(events, data);
+    put_labels(events, redacts, data);
     put_events(events, data);
     return data->failed;
 }

@@ -33,8 +33,9 @@ struct page_events {
 /* All-zero is empty. */
 struct profile_sink page_events_sink(struct page_events *events);
 
-/* The tables, where there is something and it is measured in time. LAM_OK or LAM_E_NOMEM. Sorts the events. */
-int page_events_put(struct page_events *events, struct page_columns *data);
+/* The tables, where there is something and it is measured in time; redacts: labels without the directories in them. LAM_OK or
+ * LAM_E_NOMEM. Sorts the events. */
+int page_events_put(struct page_events *events, bool redacts, struct page_columns *data);
 
 /* Member `events` of the header. */
 void page_describe_events(const struct page_events *events, struct json_writer *json);

@@ -41,20 +41,25 @@ static bool begins_path(const char *text, size_t length, size_t at)
     return slash + 1 < length && text[slash] == '/' && !ends_word(text[slash + 1]);
 }
 
-static void put_text(struct json_writer *json, const char *text, size_t length, struct strbuf *scratch)
+void page_redact_text(const char *text, size_t length, struct strbuf *out)
 {
-    strbuf_clear(scratch);
     for (size_t at = 0; at < length;) {
         if (!begins_word(text, at) || !begins_path(text, length, at)) {
-            strbuf_add_char(scratch, text[at++]);
+            strbuf_add_char(out, text[at++]);
             continue;
         }
         size_t end = at, name = at;
         for (; end < length && !ends_word(text[end]); end++)
             name = text[end] == '/' ? end + 1 : name;
-        strbuf_add_bytes(scratch, text + name, end - name);
+        strbuf_add_bytes(out, text + name, end - name);
         at = end;
     }
+}
+
+static void put_text(struct json_writer *json, const char *text, size_t length, struct strbuf *scratch)
+{
+    strbuf_clear(scratch);
+    page_redact_text(text, length, scratch);
     json_put_str_n(json, strbuf_text(scratch), scratch->length);
 }
 

@@ -24,7 +24,8 @@ struct report_view {
     bool by_caller, by_function;
     const struct calls *event_calls, *sample_calls; /* for these three; NULL */
     bool by_label, by_kind, by_argument, by_path, by_thread;
-    bool has_top; /* top was asked for */
+    bool has_top;           /* top was asked for */
+    size_t most_activities; /* of each process, most self time first; 0: all */
 };
 
 struct phase_row {

@@ -128,7 +128,8 @@ static void put_activities(struct writer *w)
     {
         index = row->process == process ? index + 1 : 0;
         process = row->process;
-        if (is_shown(w, index, row->self_ns))
+        bool is_beyond = w->view->most_activities && index >= w->view->most_activities;
+        if (!is_beyond && is_shown(w, index, row->self_ns))
             put_row(w, row);
     }
 }

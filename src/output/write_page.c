@@ -4,6 +4,7 @@
 
 #include "base/deflate64.h"
 #include "base/memory.h"
+#include "output/page_calls.h"
 #include "output/page_columns.h"
 #include "output/page_links.h"
 #include "output/page_redact.h"
@@ -12,9 +13,10 @@
 #include "output/page_spans.h"
 #include "output/page_stacks.h"
 #include "output/page_template.h"
+#include "output/write_labels.h"
 #include "output/write_report.h"
 
-enum { PAGE_DATA_VERSION = 1 };
+enum { PAGE_DATA_VERSION = 1, ACTIVITIES_MAX = 3000 };
 
 /* One recording on its way into the page. */
 struct page_work {
@@ -25,6 +27,7 @@ struct page_work {
     struct strbuf header, sections;
     uint64_t quantum_ns;
     struct page_stacks_cut stacks;
+    struct page_calls calls;
 };
 
 /* ---- what the report says ---- */
@@ -39,12 +42,13 @@ static void take_member(void *ctx, const char *key, const char *json, size_t len
     strbuf_add_char(&work->members, ',');
 }
 
-static int write_json(const struct page_work *work, struct strbuf *text, struct lam_error *err)
+static int write_json(struct page_work *work, struct strbuf *text, struct lam_error *err)
 {
     struct report_view view = {.by_unit = true,
                                .by_phase = true,
                                .by_label = true,
                                .labels = work->options->labels,
+                               .most_activities = ACTIVITIES_MAX,
                                .replay = work->options->replay};
     struct byteout *out = mem_alloc(sizeof *out);
     if (!out)
@@ -70,10 +74,42 @@ static int redact(struct strbuf *text, struct lam_error *err)
     return rc;
 }
 
-static int take_report(struct page_work *work, struct lam_error *err)
+/* What a program called is what its page is about. A build's page, which has to be small, has its stacks. */
+static struct page_call_bounds call_bounds(const struct report *report)
+{
+    bool is_build = report->units.count > 0 && report->session.has_samples;
+    return is_build ? (struct page_call_bounds){0}
+                    : (struct page_call_bounds){.functions = 2000, .pairs = 6000, .nodes = 4000};
+}
+
+static int write_calls(struct page_work *work, struct strbuf *text, struct lam_error *err)
+{
+    const struct page_options *options = work->options;
+    struct page_call_bounds bounds = call_bounds(work->report);
+    struct json_writer json;
+    struct byteout *out = mem_alloc(sizeof *out);
+    if (!out ||
+        page_calls_choose(&work->calls, options->event_calls, options->sample_calls, &bounds) < 0) {
+        mem_free(out);
+        return lam_error_set(err, LAM_E_NOMEM, "page: out of memory");
+    }
+    byteout_init_strbuf(out, text);
+    json_writer_init(&json, out, 0);
+    json_put_object(&json);
+    page_calls_json(&work->calls, &json);
+    json_put_end(&json);
+    int rc = json_writer_finish(&json, "page", err);
+    mem_free(out);
+    return rc;
+}
+
+/* Lists become tables, other members are the header's. */
+static int take_json(struct page_work *work,
+                     int (*write)(struct page_work *work, struct strbuf *text, struct lam_error *err),
+                     struct lam_error *err)
 {
     struct strbuf text = {0};
-    int rc = write_json(work, &text, err);
+    int rc = write(work, &text, err);
     if (rc == LAM_OK && work->options->redacts)
         rc = redact(&text, err);
     if (rc == LAM_OK)
@@ -119,7 +155,7 @@ static void add_rows(struct page_work *work)
 /* A page of up to 160 units is bound to 250 KB beside its spans; each unit more brings its share, of stacks as well. */
 static size_t stack_bytes(const struct page_work *work)
 {
-    enum { BYTES = 36 << 10, UNITS = 160, BYTES_A_UNIT_MORE = 256 };
+    enum { BYTES = 28 << 10, UNITS = 160, BYTES_A_UNIT_MORE = 256 };
     size_t units = work->report->units.count, given = work->options->max_stack_bytes;
     size_t more = units > UNITS ? (units - UNITS) * BYTES_A_UNIT_MORE : 0;
     return given == PAGE_STACKS_BY_SIZE ? BYTES + more : given;
@@ -129,12 +165,13 @@ static size_t stack_bytes(const struct page_work *work)
 static int add_stacks(struct page_work *work)
 {
     const struct page_options *options = work->options;
+    size_t bytes = stack_bytes(work);
     struct page_stacks_options stacks = {.report = work->report,
                                          .slices = options->slices,
                                          .names = options->names,
                                          .quantum_ns = work->quantum_ns,
                                          .usual_cpu = page_usual_cpu(work->report, work->quantum_ns),
-                                         .max_bytes = stack_bytes(work) / 4 * 3};
+                                         .max_bytes = bytes ? bytes / 4 * 3 + 1 : 0};
     return page_stacks(&work->columns, &stacks, &work->stacks);
 }
 
@@ -149,7 +186,7 @@ static int add_tables(struct page_work *work, struct lam_error *err)
     if (rc == LAM_OK && work->options->slices)
         rc = add_stacks(work);
     if (rc == LAM_OK && work->options->events)
-        rc = page_events_put(work->options->events, &work->columns);
+        rc = page_events_put(work->options->events, work->options->redacts, &work->columns);
     return rc < 0 ? lam_error_set(err, rc, "page: %s", lam_code_text(rc)) : LAM_OK;
 }
 
@@ -191,6 +228,31 @@ static void put_spans(const struct page_work *work, struct json_writer *json)
     json_put_end(json);
 }
 
+/* What ACTIVITIES_MAX leaves out. */
+static void put_activities_left(const struct page_work *work, struct json_writer *json)
+{
+    const struct labels *labels = work->options->labels;
+    const struct label_row_list *rows = labels && labels->unit_rows.count ? &labels->unit_rows
+                                        : labels                          ? &labels->rows
+                                                                          : NULL;
+    uint64_t left = 0, self_ns = 0, index = 0;
+    for (size_t i = 0; rows && i < rows->count; i++) {
+        const struct label_row *row = &rows->items[i];
+        index = i > 0 && row->process == row[-1].process ? index + 1 : 0;
+        if (index < ACTIVITIES_MAX)
+            continue;
+        left++;
+        self_ns += row->self_ns;
+    }
+    if (!left)
+        return;
+    json_member_object(json, "activities_left");
+    json_member_u64(json, "rows", left);
+    labels_amount_json(json, "self", (int64_t)self_ns,
+                       labels_measure_is_time(labels->session.measure), true);
+    json_put_end(json);
+}
+
 static int write_header(struct page_work *work, struct lam_error *err)
 {
     const struct page_options *options = work->options;
@@ -214,6 +276,8 @@ static int write_header(struct page_work *work, struct lam_error *err)
     page_describe_stacks(&work->stacks, &json);
     if (options->events)
         page_describe_events(options->events, &json);
+    page_describe_calls(&work->calls, &json);
+    put_activities_left(work, &json);
     page_describe_rules(&work->columns, work->quantum_ns, &json);
     page_columns_describe(&work->columns, &json);
     json_put_end(&json);
@@ -268,7 +332,9 @@ int write_page_recording(const struct report *report, const struct page_options 
                          struct byteout *out, struct lam_error *err)
 {
     struct page_work work = {.report = report, .options = options};
-    int rc = take_report(&work, err);
+    int rc = take_json(&work, write_json, err);
+    if (rc == LAM_OK)
+        rc = take_json(&work, write_calls, err);
     if (rc == LAM_OK)
         rc = add_tables(&work, err);
     if (rc == LAM_OK)
@@ -281,6 +347,7 @@ int write_page_recording(const struct report *report, const struct page_options 
     strbuf_free(&work.header);
     strbuf_free(&work.sections);
     page_columns_free(&work.columns);
+    page_calls_free(&work.calls);
     return rc;
 }
 

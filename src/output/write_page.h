@@ -10,6 +10,7 @@
 #include "analysis/report.h"
 #include "analysis/stack_slices.h"
 #include "base/byteout.h"
+#include "output/call_names.h"
 #include "output/page_events.h"
 
 /* Of page_options.max_stack_bytes: as many as suit the number of units. */
@@ -21,10 +22,11 @@ struct page_options {
     bool redacts;                /* no arguments, no directories, no host, no command lines */
     const struct labels *labels; /* of events; NULL */
     struct page_events *events;  /* of the same push; NULL. They are sorted */
-    const struct replay_answers *replay; /* NULL */
-    const struct stack_slices *slices;   /* finished; NULL: no stacks */
-    struct frame_names names;            /* of their frames */
-    size_t max_stack_bytes;              /* of the file; 0: no limit; PAGE_STACKS_BY_SIZE */
+    const struct replay_answers *replay;            /* NULL */
+    const struct calls *event_calls, *sample_calls; /* NULL */
+    const struct stack_slices *slices;              /* finished; NULL: no stacks */
+    struct frame_names names;                       /* of their frames */
+    size_t max_stack_bytes; /* of the file; 0: no limit; PAGE_STACKS_BY_SIZE */
 };
 
 /* LAM_E_UNSUPPORTED when this lamella was built without the page. */

@@ -490,7 +490,7 @@ const activities = {
     assert.ok(said.includes(`${facts.intervals.events} events on ${facts.intervals.threads} threads`), said);
     for (const alarm of ["did not see the end", "not measured", "not watched"]) assert.ok(!said.includes(alarm), said);
     const titles = await page.evaluate(() => [...document.querySelectorAll("main h2")].map((h) => h.textContent));
-    assert.deepEqual(titles.slice(1), ["Activities", "About these figures"]);
+    assert.deepEqual(titles.slice(1), ["Activities", "Flame graph", "Callers and callees", "About these figures"]);
     const told = await text(page, "#about");
     for (const absent of ["0 Hz", "not known", "serial tail", "cores"]) assert.ok(!told.includes(absent), `${absent} in ${told}`);
     await section(page, "activities");
@@ -577,6 +577,103 @@ const activities = {
   },
 };
 
+// Facts are of `report --around '*'`: what stands around each function, in the same order and figures.
+const callers = {
+  async figures_are_the_reports({ open, section, settle, assert, facts }) {
+    const page = await open();
+    await section(page, "calls");
+    const listed = await page.evaluate(() => [...document.querySelectorAll(".call-list tbody tr")].map((tr) => [...tr.children].map((c) => c.textContent)));
+    assert.equal(listed.length, Math.min(60, facts.around.length));
+    assert.equal(await text(page, "#around-title"), facts.around.reduce((a, b) => (b.self_s > a.self_s ? b : a)).function, "the one with most time of its own comes first");
+    for (const wanted of facts.around) {
+      const at = await page.evaluate((name) => [...document.querySelectorAll(".call-list button.fn")].findIndex((b) => b.title === name), wanted.function);
+      if (at < 0) continue;
+      await page.evaluate((i) => document.querySelectorAll(".call-list button.fn")[i].click(), at);
+      await page.waitForFunction((name) => document.getElementById("around-title").textContent === name, wanted.function);
+      near(assert, seconds(listed[at][1]), wanted.self_s, wanted.self_s * 0.01 + 1e-9, `${wanted.function}: self`);
+      near(assert, seconds(listed[at][3]), wanted.time_s, wanted.time_s * 0.01 + 1e-9, `${wanted.function}: total`);
+      assert.equal(Number(listed[at][4].replaceAll(" ", "")), wanted.count);
+      assert.match(await text(page, ".call-around .scope"), new RegExp(`^${String(wanted.count).replace(/(?=(\\d{3})+$)(?<=\\d)/g, " ")} calls?${wanted.calls_of_itself ? ` .${wanted.calls_of_itself} of them by itself.` : ""}, total `));
+      for (const [role, list] of [["caller", wanted.callers], ["callee", wanted.callees]]) {
+        const rows = await page.evaluate((r) => [...document.querySelectorAll(`.call-around [data-role=${r}] tr`)].slice(1).map((tr) => [tr.querySelector("button.fn")?.title ?? tr.children[0].textContent, ...[...tr.children].slice(1).map((c) => c.textContent)]), role);
+        assert.deepEqual(list.length ? rows.map((row) => row[0]).sort() : [], list.map((n) => n.function ?? "(outermost)").sort(), `${role}s of ${wanted.function}`);
+        for (const n of list) {
+          const [, time, share, counts] = rows.find((row) => row[0] === (n.function ?? "(outermost)"));
+          near(assert, seconds(time), n.time_s, n.time_s * 0.01 + 1e-9, `${role} ${n.function} of ${wanted.function}`);
+          if (!share.startsWith("<")) near(assert, Number(share.slice(0, -1)) / 100, n.share, 0.0006, `its share of ${wanted.function}`);
+          assert.equal(Number(counts.replaceAll(" ", "")), n.count);
+        }
+      }
+    }
+  },
+
+  // From a function to its caller and back, by mouse, keys, the browser's way back, and by a link.
+  async walks({ open, section, assert, facts }) {
+    const page = await open();
+    await section(page, "calls");
+    const at = (name) => page.waitForFunction((wanted) => document.getElementById("around-title")?.textContent === wanted, name);
+    const inner = facts.around.find((f) => f.callers[0]?.function && f.callers[0].function !== f.function && f.callers[0].time_s > 0);
+    const outer = inner.callers[0].function;
+    await page.keyboard.press("/");
+    await page.keyboard.type(inner.function);
+    await page.waitForFunction((name) => document.querySelectorAll(".call-list button.fn")[0]?.title === name && location.hash.includes("fns="), inner.function);
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await at(inner.function);
+    await page.waitForFunction(() => location.hash.includes("fn="));
+    assert.equal(await page.evaluate(() => document.querySelectorAll(".call-list tr[aria-current]").length), 1);
+    await page.click(".call-around [data-role=caller] button.fn");
+    await at(outer);
+    assert.equal(await page.evaluate(() => document.activeElement.id), "around-title", "the focus goes along");
+    const link = page.url();
+    await page.goBack();
+    await at(inner.function);
+    const other = await open({ address: link });
+    await other.waitForSelector("#around-title");
+    assert.equal(await text(other, "#around-title"), outer, "a link shows the same");
+    await page.evaluate(() => document.getElementById("around-title").focus());
+    await page.keyboard.press("ArrowLeft");
+    await at(outer);
+    const callee = facts.around.find((f) => f.function === outer).callees[0].function;
+    await page.keyboard.press("ArrowRight");
+    await at(callee);
+  },
+
+  async is_reached_from_table_and_flame_graph({ open, section, settle, assert, facts }) {
+    const page = await open();
+    await section(page, "activities");
+    const name = await text(page, "#activities > .activities > .scroll-x tbody button");
+    await page.click("#activities > .activities > .scroll-x tbody button");
+    await page.waitForFunction((wanted) => document.getElementById("around-title")?.textContent === wanted, name);
+    await section(page, "stacks");
+    assert.ok(await page.evaluate(() => document.querySelector("#stacks .tools > button:last-child").disabled), "nothing is chosen yet");
+    await page.evaluate(() => document.querySelector("#stacks canvas").focus());
+    for (const key of ["ArrowDown", "ArrowDown", "Enter"]) await page.keyboard.press(key);
+    await page.waitForFunction(() => location.hash.includes("root=0"));
+    const largest = facts.around.reduce((a, b) => (b.callers.some((c) => c.function === null) && b.time_s > (a?.time_s ?? 0) ? b : a), null);
+    await page.click("#stacks .tools > button:last-child");
+    await page.waitForFunction((wanted) => document.getElementById("around-title")?.textContent === wanted, largest.function);
+    await page.click(".call-around .links button");
+    await page.waitForFunction(() => /is in [\d.]+%/.test(document.querySelector("#stacks .scope").textContent));
+    for (const way of ["up", "down"]) {
+      await page.click(`#stacks button[data-value=${way}]`);
+      await settle(page);
+    }
+  },
+
+  async narrow_and_on_paper({ open, settle, assert }) {
+    for (const width of [360, 1300]) {
+      const page = await open({ viewport: { width, height: 900 } });
+      await everything(page, settle);
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)) <= 0, `${width}: wider than the window`);
+      const [list, around] = [await box(page, ".call-list"), await box(page, ".call-around")];
+      assert.ok(width < 900 ? around.y >= list.y + list.height : around.x >= list.x + list.width, `${width}: beside or below`);
+      await page.emulateMedia({ media: "print" });
+      assert.equal(await page.evaluate(() => { const l = document.querySelector(".call-list"); return l.scrollHeight - l.clientHeight; }), 0, "all of the list is on paper");
+    }
+  },
+};
+
 const served = {
   async the_list_leads_to_the_page({ open, assert }) {
     const page = await open({ ready: false });
@@ -622,4 +719,4 @@ const served = {
   },
 };
 
-export const scenarios = { build, opens, compare, activities, served };
+export const scenarios = { build, opens, compare, activities, callers, served };
