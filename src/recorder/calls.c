@@ -854,7 +854,7 @@ static uint8_t share_of_callee(struct lane *lane, const struct calls *calls,
     uint64_t rest = block == 1 ? 0 : block - 1 - around->handle.ref;
     around->handle.ref = draw(lane, block_of_timed(before + 1)); /* its place in the next block */
     around->handle.start = rest + around->handle.ref + 1;
-    return block;
+    return (uint8_t)block; /* at most 64 */
 }
 
 static __attribute__((noinline)) void enter_callee(struct lane *lane, struct lam_callee *callee,
