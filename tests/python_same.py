@@ -184,13 +184,75 @@ def f(n): return n and f(n - 1)
 if hasattr(sys, "monitoring"):
     seen = []
     monitoring = sys.monitoring
-    for tool in (0, 1, 2, 5):
+    print([monitoring.get_tool(tool) for tool in range(6)], [monitoring.get_events(tool) for tool in range(6)])
+    f(3)
+    for tool in range(6):
         monitoring.use_tool_id(tool, "mine")
     monitoring.register_callback(2, monitoring.events.PY_START, lambda code, offset: seen.append(code.co_name))
     monitoring.set_events(2, monitoring.events.PY_START)
     f(2)
     monitoring.set_events(2, 0)
-    print(seen.count("f"))
+    print(seen.count("f"), [monitoring.get_tool(tool) for tool in range(6)])
+    for tool in range(6):
+        monitoring.free_tool_id(tool)
+    f(4)
+try:
+    from _testcapi import CodeLike, fire_event_py_return, fire_event_py_start
+except ImportError:
+    pass
+else:  # what C code tells need not be of a function in Python
+    fire_event_py_start(CodeLike(1), 0)
+    fire_event_py_return(CodeLike(1), 0, 1)
+""",
+    "attributes": """
+import sys, threading, types
+class Meta(type):
+    def __getattribute__(self, name):
+        print("of the class:", name)
+        return super().__getattribute__(name)
+class Numbers(list, metaclass=Meta):
+    pass
+insert = Numbers().insert
+insert(0, 1)
+class Thread(threading.Thread):
+    def __getattribute__(self, name):
+        if name == "_name":
+            print("of the thread:", name)
+        return super().__getattribute__(name)
+    def run(self):
+        print(sys.getrefcount(self))
+class Named(threading.Thread):
+    @property
+    def _name(self):
+        print("the name")
+    @_name.setter
+    def _name(self, name): pass
+greenlet = sys.modules["greenlet"] = types.ModuleType("greenlet")
+def missing(name):
+    print("of the module:", name)
+    raise AttributeError(name)
+greenlet.__getattr__ = missing
+exec(compile("x = 1", "made", "exec"))
+for thread in (Thread(), Named(), threading.Thread(target=print, name="nul\\0x\\udcff")):
+    thread.start()
+    thread.join()
+""",
+    "code_extras": """
+import ctypes
+told = []
+free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(told.append)
+names = ("PyUnstable_Eval_RequestCodeExtraIndex", "_PyEval_RequestCodeExtraIndex"), ("PyUnstable_Code_SetExtra", "_PyCode_SetExtra")
+request, store = (next(getattr(ctypes.pythonapi, name) for name in both if hasattr(ctypes.pythonapi, name)) for both in names)
+index = request(free)
+for i in range(3):
+    f = eval("lambda: 0")
+    if i == 1:
+        store(ctypes.py_object(f.__code__), ctypes.c_ssize_t(index), ctypes.c_void_p(7))
+    f()
+    if i == 2:
+        store(ctypes.py_object(f.__code__), ctypes.c_ssize_t(index), ctypes.c_void_p(8))
+    del f
+print(told)
 """,
     "closed_late": """
 import asyncio, sys
@@ -247,7 +309,7 @@ def counts(path="out"):
 def test_programs(python, version):
     for name, text in PROGRAMS.items():
         write(f"{name}.py", text)
-        both(python, f"{name}.py", "argument", options=("--c-calls",) if name in ("raises", "memory", "profilers", "forks") else ())
+        both(python, f"{name}.py", "argument", options=("--c-calls",) if name in ("raises", "memory", "profilers", "forks", "attributes") else ())
         if name not in ("syntax", "null"):
             found = counts()
             assert any(label.startswith("<module> (") for label in found), f"{name}: {list(found)[:5]}"
@@ -259,6 +321,11 @@ def test_programs(python, version):
         if name == "profilers":  # 3.11: what the program's own hook saw is not recorded, what came after is
             calls = len(found["f (profilers.py:3)"])
             assert calls == (5 + 7 + 2 if version < (3, 12) else 4 + 5 + 6 + 2 + 7), calls
+            assert len([row for row in lib.view("out") if row["type"] == "track" and row["name"] == "MainThread"]) == 1
+        if name == "monitoring" and version >= (3, 12):  # not while the program has all numbers
+            assert len(found["f (monitoring.py:3)"]) == 4 + 5, found
+        if name == "attributes":
+            assert len(found["list.insert (C)"]) == 1
         if name == "forks":
             files = [file for file in os.listdir("out") if file.endswith(".lam")]
             assert len(files) == 5, files

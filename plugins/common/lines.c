@@ -15,6 +15,7 @@ static __thread struct line *told __attribute__((tls_model("initial-exec")));
 static pthread_key_t at_thread_end; /* of threads that nobody else tells us about */
 static struct line *pool[POOL_HEADS]; /* by label: the next frame of the same function goes on on the same track */
 static struct line *all;
+static uint32_t recording; /* a thread's own line knows of which one it is: `serial` */
 /* Frames -> their line, its serial then (`more`), how many calls are open with this one (`number`). Green threads that do not run
  * -> the line that they left. */
 static struct pointer_map running;
@@ -354,7 +355,12 @@ int lines_begin_thread(struct lam_label name, int is_track)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_key);
-    base = (struct line){.calls = base.calls};
+    int is_known = base.serial == recording && base.label == name.id;
+    base = (struct line){
+        .calls = base.calls,
+        .track = is_known ? base.track : (struct lam_track){0},
+        .serial = recording,
+    };
     if (!base.calls.frames && !shadow_grow(&base.calls, 1))
         return -1;
     pthread_setspecific(at_thread_end, &base);
@@ -365,7 +371,7 @@ int lines_begin_thread(struct lam_label name, int is_track)
     return 0;
 }
 
-void lines_end_thread(void)
+void lines_end_thread(int is_over)
 {
     while (line_here != &base) {
         struct line *line = line_here;
@@ -374,8 +380,11 @@ void lines_end_thread(void)
         line_retire(line);
     }
     close_calls(&base);
-    if (base.track.id)
+    tell(NULL);
+    if (is_over && base.track.id) {
         lam_track_end(LAM_DEFAULT, base.track);
+        base.track.id = 0;
+    }
 }
 
 void lines_end(void)
@@ -393,6 +402,7 @@ void lines_end(void)
     }
     memset(pool, 0, sizeof pool);
     pointer_map_clear(&running);
+    recording++;
 }
 
 /* Nothing is given back: the fork may have come from another thread in the middle of malloc() or of the above. */
@@ -401,4 +411,5 @@ void lines_forget(void)
     all = NULL;
     memset(pool, 0, sizeof pool);
     running = (struct pointer_map){NULL, 0, 0};
+    recording++;
 }

@@ -74,8 +74,8 @@ void line_switch(const void *from, int is_over, const void *to, struct lam_label
 
 /* The calling thread's first event; its own line is a track of that name, or none. -1: no memory. */
 int lines_begin_thread(struct lam_label name, int is_track);
-/* Closes the calls of the calling thread, and its track: it ends, or is no longer heard of. */
-void lines_end_thread(void);
+/* Closes the calls of the calling thread, which is no longer heard of; and its track, when the thread is over. */
+void lines_end_thread(int is_over);
 /* Closes what is suspended. */
 void lines_end(void);
 /* A forked child: nothing of it is recorded there. */

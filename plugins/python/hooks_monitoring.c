@@ -6,14 +6,17 @@
 
 #include <stddef.h>
 
-/* Not 0 to 2 and 5, which have names: cProfile, debuggers and coverage keep theirs. */
-enum { TOOL_FIRST = 4, TOOL_LAST = 3 };
+/* Debuggers, coverage and profilers have those with names: 0 to 2 and 5. */
+static const int numbers[] = {4, 3, 5, 2, 1, 0};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
 struct callback {
     PyObject_HEAD vectorcallfunc call;
 };
 
-static int tool = -1;
+static int tool = -1; /* our number; -1: none */
+static int is_giving; /* ... one back */
+static PyInterpreterState *interpreter;
 
 /* Whether the calling thread is recorded, as it is from its first event on. */
 static inline int is_recorded(int is_entry)
@@ -27,23 +30,42 @@ static const struct frame_data *innermost(void)
     return (const struct frame_data *)FRAME_OF(PyThreadState_Get());
 }
 
+/* What C code tells may be of no code object at all, or of one that no frame runs: a plain call. */
+static inline struct function *recorded_function(PyObject *code, int is_entry)
+{
+    if (!__builtin_expect(PyCode_Check(code), 1) || !is_recorded(is_entry))
+        return NULL;
+    return function_of((PyCodeObject *)code);
+}
+
+static inline int is_special(const struct function *function, PyObject *code)
+{
+    return __builtin_expect(function->flags != 0, 0) && runs(innermost(), code);
+}
+
 static inline void entered(PyObject *const *args, enum line_entry entry)
 {
-    if (!is_recorded(1))
+    struct function *function = recorded_function(args[0], 1);
+    if (!function)
         return;
-    struct function *function = function_of((PyCodeObject *)args[0]);
-    if (__builtin_expect(function->flags != 0, 0))
+    if (is_special(function, args[0]))
         special_enter(innermost(), function, entry);
     else
         line_call(&function->callee);
 }
 
+static inline void thrown(PyObject *const *args)
+{
+    if (PyCode_Check(args[0]))
+        entered(args, thrown_at((const PyCodeObject *)args[0], PyLong_AsLong(args[1]) / 2));
+}
+
 static inline void left(PyObject *const *args, int is_yield)
 {
-    if (!is_recorded(0))
+    const struct function *function = recorded_function(args[0], 0);
+    if (!function)
         return;
-    const struct function *function = function_of((PyCodeObject *)args[0]);
-    if (__builtin_expect(function->flags != 0, 0))
+    if (is_special(function, args[0]))
         special_exit(innermost(), function, is_yield);
     else
         line_return(&function->callee);
@@ -68,8 +90,7 @@ static void built_in(PyObject *const *args, int is_call)
     }
 CALLBACK(on_start, entered(args, LINE_START))
 CALLBACK(on_resume, entered(args, LINE_RESUME))
-CALLBACK(on_throw,
-         entered(args, thrown_at((const PyCodeObject *)args[0], PyLong_AsLong(args[1]) / 2)))
+CALLBACK(on_throw, thrown(args))
 CALLBACK(on_return, left(args, 0))
 CALLBACK(on_yield, left(args, 1))
 CALLBACK(on_unwind, left(args, 0))
@@ -102,72 +123,152 @@ static PyTypeObject callback_type = {
     .tp_call = PyVectorcall_Call,
 };
 
-static int take_tool(PyObject *monitoring)
+/* One that nobody has; -1: with a Python exception. */
+static int take_number(PyObject *monitoring)
 {
-    for (int id = TOOL_FIRST; id >= TOOL_LAST; id--) {
-        PyObject *done = PyObject_CallMethod(monitoring, "use_tool_id", "is", id, "lamella");
-        if (done) {
-            Py_DECREF(done);
-            return id;
-        }
-        if (id > TOOL_LAST)
-            PyErr_Clear();
+    for (size_t i = 0; i < NUMBERS; i++) {
+        PyErr_Clear();
+        PyObject *done = PyObject_CallMethod(monitoring, "use_tool_id", "is", numbers[i], "lamella");
+        Py_XDECREF(done);
+        if (done)
+            return numbers[i];
     }
     return -1;
 }
 
-static int register_all(PyObject *monitoring, PyObject *names)
+static int register_all(PyObject *monitoring, PyObject *names, int number)
 {
     long wanted = 0;
     for (size_t i = 0; i < EVENTS; i++) {
-        PyObject *number = PyObject_GetAttrString(names, events[i].event);
+        PyObject *event = PyObject_GetAttrString(names, events[i].event);
         struct callback *callback = PyObject_New(struct callback, &callback_type);
         if (callback)
             callback->call = events[i].call;
-        PyObject *done = number && callback
-                             ? PyObject_CallMethod(monitoring, "register_callback", "iOO", tool,
-                                                   number, (PyObject *)callback)
+        PyObject *done = event && callback
+                             ? PyObject_CallMethod(monitoring, "register_callback", "iOO", number,
+                                                   event, (PyObject *)callback)
                              : NULL;
         if (done && (!events[i].is_builtin || (plugin.c_calls && events[i].is_builtin == 1)))
-            wanted |= PyLong_AsLong(number);
-        Py_XDECREF(number);
+            wanted |= PyLong_AsLong(event);
+        Py_XDECREF(event);
         Py_XDECREF((PyObject *)callback);
         if (!done)
             return -1;
         Py_DECREF(done);
     }
-    PyObject *done = PyObject_CallMethod(monitoring, "set_events", "il", tool, wanted);
+    PyObject *done = PyObject_CallMethod(monitoring, "set_events", "il", number, wanted);
     Py_XDECREF(done);
     return done ? 0 : -1;
+}
+
+static void give_back(PyObject *monitoring, int number)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    is_giving = 1;
+    Py_XDECREF(PyObject_CallMethod(monitoring, "set_events", "ii", number, 0));
+    PyErr_Clear();
+    Py_XDECREF(PyObject_CallMethod(monitoring, "free_tool_id", "i", number));
+    is_giving = 0;
+    PyErr_Restore(type, value, traceback); /* clears what went wrong here */
+}
+
+/* -1: with a Python exception. */
+static int begin(PyObject *monitoring)
+{
+    PyObject *names = PyObject_GetAttrString(monitoring, "events");
+    int number = names ? take_number(monitoring) : -1;
+    int rc = number < 0 ? -1 : register_all(monitoring, names, number);
+    if (rc < 0 && number >= 0)
+        give_back(monitoring, number);
+    tool = rc < 0 ? -1 : number;
+    Py_XDECREF(names);
+    return rc;
+}
+
+/* ---- a program that asks for our number ----
+ * It finds the number free: we go on with another one. If it wants all of them it gets them, and calls are recorded again when it
+ * gives one back. */
+
+static PyCFunction use_tool_id, get_tool, get_events, free_tool_id; /* what they were */
+
+static void make_way(PyObject *number)
+{
+    int before = tool;
+    if (before < 0 || !number || !PyLong_CheckExact(number) || PyLong_AsLong(number) != before ||
+        PyInterpreterState_Get() != interpreter)
+        return;
+    PyObject *monitoring = PySys_GetObject("monitoring"); /* borrowed */
+    tool = -1;                                            /* we may ask */
+    if (begin(monitoring) < 0) {
+        PyErr_Clear();
+        lam_instant(LAM_DEFAULT, lam_kind_intern(LAM_DEFAULT, "Lamella"),
+                    lam_label_intern(LAM_DEFAULT, "sys.monitoring", 14));
+        thread_finish(0);
+    }
+    give_back(monitoring, before);
+}
+
+static PyObject *on_use_tool_id(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    make_way(count ? args[0] : NULL);
+    return ((_PyCFunctionFast)(void (*)(void))use_tool_id)(self, args, count);
+}
+
+static PyObject *on_get_tool(PyObject *self, PyObject *number)
+{
+    make_way(number);
+    return get_tool(self, number);
+}
+
+static PyObject *on_get_events(PyObject *self, PyObject *number)
+{
+    make_way(number);
+    return get_events(self, number);
+}
+
+static PyObject *on_free_tool_id(PyObject *self, PyObject *number)
+{
+    make_way(number);
+    PyObject *result = free_tool_id(self, number);
+    if (result && !is_giving && tool < 0 && plugin.is_on &&
+        PyInterpreterState_Get() == interpreter && begin(self) < 0)
+        PyErr_Clear();
+    return result;
+}
+
+static PyCFunction wrap(PyObject *monitoring, const char *name, int flags, PyCFunction ours)
+{
+    PyObject *callable = PyObject_GetAttrString(monitoring, name);
+    PyCFunction before = method_wrap(callable, flags, ours);
+    Py_XDECREF(callable);
+    PyErr_Clear();
+    return before;
 }
 
 int hooks_install(void)
 {
     PyObject *monitoring = PySys_GetObject("monitoring"); /* borrowed */
-    PyObject *names = monitoring ? PyObject_GetAttrString(monitoring, "events") : NULL;
-    int rc = names && PyType_Ready(&callback_type) == 0 ? 0 : -1;
-    if (rc == 0) {
-        tool = take_tool(monitoring);
-        rc = tool < 0 ? -1 : register_all(monitoring, names);
-        if (rc < 0 && tool >= 0)
-            hooks_remove();
+    interpreter = PyInterpreterState_Get();
+    if (!monitoring || PyType_Ready(&callback_type) < 0 || begin(monitoring) < 0)
+        return -1;
+    if (!use_tool_id) {
+        use_tool_id = wrap(monitoring, "use_tool_id", METH_FASTCALL,
+                           (PyCFunction)(void (*)(void))on_use_tool_id);
+        get_tool = wrap(monitoring, "get_tool", METH_O, on_get_tool);
+        get_events = wrap(monitoring, "get_events", METH_O, on_get_events);
+        free_tool_id = wrap(monitoring, "free_tool_id", METH_O, on_free_tool_id);
     }
-    Py_XDECREF(names);
-    return rc;
+    return 0;
 }
 
 void hooks_remove(void)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
     PyObject *monitoring = PySys_GetObject("monitoring");
-    if (monitoring && tool >= 0) {
-        Py_XDECREF(PyObject_CallMethod(monitoring, "set_events", "ii", tool, 0));
-        PyErr_Clear();
-        Py_XDECREF(PyObject_CallMethod(monitoring, "free_tool_id", "i", tool));
-    }
+    int number = tool;
     tool = -1;
-    PyErr_Restore(type, value, traceback); /* clears what went wrong here */
+    if (monitoring && number >= 0)
+        give_back(monitoring, number);
 }
 
 #endif

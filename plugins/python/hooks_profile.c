@@ -123,7 +123,7 @@ static int on_audit(const char *event, PyObject *args, void *unused)
     if (thread_seen == plugin.generation) {
         lam_instant(LAM_DEFAULT, lam_kind_intern(LAM_DEFAULT, "Lamella"),
                     lam_label_intern(LAM_DEFAULT, "sys.setprofile", 14));
-        thread_finish();
+        thread_finish(0);
     }
     Py_AddPendingCall(hook_again, NULL);
     return 0;

@@ -31,10 +31,8 @@ static int is_known_layout(PyFrameObject *frame, PyCodeObject *code)
         return 0;
     const struct code_words *extra = (const void *)code->co_extra;
     int is_known = extra && extra->size > plugin.extra && extra->words[plugin.extra] == mark &&
-                   (const void *)data_of(frame) == FRAME_OF(PyThreadState_Get());
-#if !HAS_MONITORING
-    is_known = is_known && data_of(frame)->code == code;
-#endif
+                   (const void *)data_of(frame) == FRAME_OF(PyThreadState_Get()) &&
+                   runs(data_of(frame), code);
     return code_set_extra((PyObject *)code, plugin.extra, NULL) < 0 ? 0 : is_known;
 }
 
@@ -110,7 +108,7 @@ static PyObject *stop(PyObject *self, PyObject *unused)
     if (!plugin.is_on || !is_taken())
         Py_RETURN_NONE;
     hooks_remove();
-    thread_finish();
+    thread_finish(1);
     lines_end();
     plugin.is_on = 0;
     set_taken(0);

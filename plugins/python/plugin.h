@@ -34,12 +34,18 @@ struct code_words { /* code->co_extra */
 };
 
 struct frame_data { /* of a function that runs; a generator's lies in the generator, as long as that lives */
-#if !HAS_MONITORING
+#if HAS_MONITORING
+    uintptr_t code; /* 3.14 keeps something in the lowest bits */
+#else
     PyObject *function, *globals, *builtins, *locals;
     PyCodeObject *code;
     PyFrameObject *object;
     struct frame_data *previous;
     const _Py_CODEUNIT *at;
+    int stack_top;
+    bool is_entry;
+    char owner;
+    PyObject *variables[];
 #endif
 };
 
@@ -51,6 +57,11 @@ struct frame_head { /* a PyFrameObject */
 static inline struct frame_data *data_of(PyFrameObject *frame)
 {
     return ((struct frame_head *)frame)->data;
+}
+
+static inline int runs(const struct frame_data *data, const void *code)
+{
+    return ((uintptr_t)data->code & ~(uintptr_t)3) == (uintptr_t)code;
 }
 
 /* ---- what is known about a code object ---- */
@@ -97,6 +108,8 @@ static inline struct function *function_of(PyCodeObject *code)
 }
 /* Of a built-in function or method; NULL: it is neither, is one of the plug-in's own, or there is no memory. */
 struct lam_callee *builtin_of(PyObject *callable);
+/* Bytes that a text stands for. New reference; NULL: no memory. */
+PyObject *bytes_of_text(PyObject *text);
 struct lam_label label_of_text(PyObject *text);
 
 /* ---- threads.c ---- */
@@ -104,8 +117,8 @@ struct lam_label label_of_text(PyObject *text);
 /* The calling thread's first event: `frame`, but if it is just entered, and what is below it is taken for called now. -1: no memory
  * for it, and nothing is to be recorded. */
 int thread_begin(PyFrameObject *frame, int is_entry);
-/* Its calls are closed: it ends, or is no longer heard of. */
-void thread_finish(void);
+/* Its calls are closed: it is over, or no longer heard of. */
+void thread_finish(int is_over);
 /* A call that is not a plain one; `entry` is of those that can be suspended. */
 void special_enter(const struct frame_data *data, struct function *function, enum line_entry entry);
 void special_exit(const struct frame_data *data, const struct function *function, int is_yield);
@@ -114,6 +127,16 @@ void special_exit(const struct frame_data *data, const struct function *function
 
 /* Looks for the module greenlet, to be told of its switches. */
 void greenlets_look(void);
+
+/* From then on `callable`, a function of the interpreter's own, runs `ours`. Returns what it ran; NULL: it is not what we expect. */
+static inline PyCFunction method_wrap(PyObject *callable, int flags, PyCFunction ours)
+{
+    if (!callable || !PyCFunction_CheckExact(callable) || PyCFunction_GET_FLAGS(callable) != flags)
+        return NULL;
+    PyCFunction before = PyCFunction_GET_FUNCTION(callable);
+    ((PyCFunctionObject *)callable)->m_ml->ml_meth = ours;
+    return before;
+}
 
 /* ---- setprofile.c ---- */
 

@@ -2,22 +2,17 @@
  * asked for calls of built-in functions when it began. */
 #include "plugin.h"
 
-static const char *const names[] = {"setprofile", "_setprofileallthreads"};
-enum { NAMES = sizeof names / sizeof names[0] };
-
-static struct {
-    PyMethodDef *method;
-    PyCFunction call; /* what it was */
-} setters[NAMES];
+static PyCFunction setprofile, setprofile_all; /* what they were */
 
 static __thread Py_tracefunc theirs; /* that waits for the first event */
 
+static PyObject *on_setprofile(PyObject *self, PyObject *function);
+static PyObject *on_setprofile_all(PyObject *self, PyObject *function);
+
 static int is_setter(PyObject *callable)
 {
-    for (size_t i = 0; i < NAMES; i++)
-        if (PyCFunction_Check(callable) && ((PyCFunctionObject *)callable)->m_ml == setters[i].method)
-            return 1;
-    return 0;
+    PyCFunction call = PyCFunction_Check(callable) ? PyCFunction_GET_FUNCTION(callable) : NULL;
+    return call == on_setprofile || call == on_setprofile_all;
 }
 
 static int on_first_event(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
@@ -26,12 +21,12 @@ static int on_first_event(PyObject *self, PyFrameObject *frame, int what, PyObje
     return what == PyTrace_C_RETURN && is_setter(arg) ? 0 : theirs(self, frame, what, arg);
 }
 
-static PyObject *set_profile(size_t which, PyObject *self, PyObject *function)
+static PyObject *set_profile(PyCFunction set, PyObject *self, PyObject *function)
 {
     PyThreadState *thread = PyThreadState_Get();
     int is_told = plugin.is_on && thread_seen == plugin.generation &&
                   (!HAS_MONITORING || (plugin.c_calls && !thread->c_profilefunc));
-    PyObject *result = setters[which].call(self, function);
+    PyObject *result = set(self, function);
     if (is_told && result && function != Py_None && thread->c_profilefunc) {
         theirs = thread->c_profilefunc;
         thread->c_profilefunc = on_first_event;
@@ -39,26 +34,20 @@ static PyObject *set_profile(size_t which, PyObject *self, PyObject *function)
     return result;
 }
 
-static PyObject *set_here(PyObject *self, PyObject *function)
+static PyObject *on_setprofile(PyObject *self, PyObject *function)
 {
-    return set_profile(0, self, function);
+    return set_profile(setprofile, self, function);
 }
 
-static PyObject *set_everywhere(PyObject *self, PyObject *function)
+static PyObject *on_setprofile_all(PyObject *self, PyObject *function)
 {
-    return set_profile(1, self, function);
+    return set_profile(setprofile_all, self, function);
 }
 
 void setprofile_wrap(void)
 {
-    static const PyCFunction ours[] = {set_here, set_everywhere};
-    for (size_t i = 0; i < NAMES; i++) {
-        PyObject *callable = setters[i].method ? NULL : PySys_GetObject(names[i]); /* borrowed */
-        if (!callable || !PyCFunction_CheckExact(callable) ||
-            PyCFunction_GET_FLAGS(callable) != METH_O)
-            continue;
-        setters[i].method = ((PyCFunctionObject *)callable)->m_ml;
-        setters[i].call = setters[i].method->ml_meth;
-        setters[i].method->ml_meth = ours[i];
-    }
+    if (setprofile)
+        return;
+    setprofile = method_wrap(PySys_GetObject("setprofile"), METH_O, on_setprofile);
+    setprofile_all = method_wrap(PySys_GetObject("_setprofileallthreads"), METH_O, on_setprofile_all);
 }

@@ -66,22 +66,35 @@ void special_exit(const struct frame_data *data, const struct function *function
     if (flags & FUNCTION_MODULE && !is_yield)
         greenlets_look();
     if (flags & FUNCTION_THREAD)
-        thread_finish();
+        thread_finish(1);
 }
 
-/* Of a thread of `threading`, whose outermost frame knows; else NULL. New reference. */
+/* New reference, or NULL. */
+static PyObject *first_argument(PyFrameObject *frame)
+{
+#if HAS_MONITORING
+    return PyFrame_GetVarString(frame, "self");
+#else
+    return data_of(frame)->code->co_argcount ? Py_XNewRef(data_of(frame)->variables[0]) : NULL;
+#endif
+}
+
+/* Of a thread of `threading`, whose outermost frame knows; else NULL. Found without code of the program's, whose threads may answer for
+ * their attributes themselves. New reference. */
 static PyObject *name_of(PyFrameObject *outermost)
 {
     PyCodeObject *code = PyFrame_GetCode(outermost);
-    PyObject *name = NULL;
-    if (function_of(code)->flags & FUNCTION_THREAD) {
-        PyObject *locals = PyFrame_GetLocals(outermost);
-        PyObject *self = locals ? PyMapping_GetItemString(locals, "self") : NULL;
-        name = self ? PyObject_GetAttrString(self, "_name") : NULL;
-        Py_XDECREF(self);
-        Py_XDECREF(locals);
-    }
+    int is_thread = function_of(code)->flags & FUNCTION_THREAD;
     Py_DECREF(code);
+    PyObject *self = is_thread ? first_argument(outermost) : NULL;
+    PyObject *key = self ? PyUnicode_InternFromString("_name") : NULL;
+    PyObject *name = NULL;
+    if (key && !_PyType_Lookup(Py_TYPE(self), key))
+        name = PyObject_GenericGetAttr(self, key);
+    if (name && !PyUnicode_Check(name))
+        Py_CLEAR(name);
+    Py_XDECREF(key);
+    Py_XDECREF(self);
     PyErr_Clear();
     return name;
 }
@@ -90,12 +103,13 @@ static int begin_line(PyFrameObject *outermost)
 {
     int is_main = syscall(SYS_gettid) == getpid();
     PyObject *name = outermost ? name_of(outermost) : NULL;
-    if (name && PyUnicode_Check(name) && PyUnicode_AsUTF8(name))
-        lam_thread_name(LAM_DEFAULT, PyUnicode_AsUTF8(name));
-    PyErr_Clear();
+    PyObject *bytes = bytes_of_text(name);
+    if (bytes)
+        lam_thread_name(LAM_DEFAULT, PyBytes_AS_STRING(bytes));
     struct lam_label label =
         name ? label_of_text(name)
              : lam_label_intern(LAM_DEFAULT, is_main ? "MainThread" : "thread", is_main ? 10 : 6);
+    Py_XDECREF(bytes);
     Py_XDECREF(name);
     return lines_begin_thread(label, plugin.tracks != TRACKS_NONE);
 }
@@ -124,9 +138,9 @@ int thread_begin(PyFrameObject *frame, int is_entry)
     return rc;
 }
 
-void thread_finish(void)
+void thread_finish(int is_over)
 {
     if (thread_seen == plugin.generation)
-        lines_end_thread();
+        lines_end_thread(is_over);
     thread_seen = 0;
 }
