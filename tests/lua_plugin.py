@@ -525,6 +525,11 @@ def test_bounded():
         if "tree" in options or "auto" in options:
             equal(found["f (loop.lua:1)"], 500000, options)
         check(any("loop.lua" in name for name in found), f"{options}: {found}")
+        done = subprocess.run([LAMELLA, "report", "r.lamella"], capture_output=True, text=True, timeout=60, check=False)
+        head = done.stdout.split("time went, by label")[1].split("\n")[:2]
+        check(("median" in head[1]) == ("tree" not in options), f"{options}: percentiles of what was stored as a sum: {head}")
+        equal("one by one" in head[1], "stored one by one" in head[0], f"{options}: {head}")
+        equal("one by one" in head[1], "auto" in options or "threshold" in options, f"{options}: {head}")
 
 
 MIXED = """

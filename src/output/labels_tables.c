@@ -198,13 +198,15 @@ static void columns(struct table *table, const char *const *names, size_t count)
 
 /* Which of the columns any row has something in. */
 struct label_columns {
-    bool kind, active, percentiles, hits, blocked, load, hashing, open, folded;
+    bool kind, active, percentiles, hits, blocked, load, hashing, open;
+    bool singly; /* some calls were stored one by one, others as sums, of which nobody knows how long each took */
 };
 
 static struct label_columns find_columns(const struct maker *maker)
 {
     struct label_columns used = {0};
     const struct labels *labels = maker->labels;
+    bool has_single = false, has_folded = false;
     array_each(&labels->rows, row)
     {
         used.kind |= labels->names.items[row->name].kind !=
@@ -215,9 +217,11 @@ static struct label_columns find_columns(const struct maker *maker)
         used.load |= row->load_ns > 0;
         used.hashing |= row->hashing_ns > 0;
         used.open |= row->open > 0;
-        used.folded |= row->folded > 0;
+        has_single |= row->count > row->folded;
+        has_folded |= row->folded > 0;
     }
-    used.percentiles = maker->width == 0 || maker->width >= WIDTH_OF_PERCENTILES;
+    used.percentiles = has_single && (maker->width == 0 || maker->width >= WIDTH_OF_PERCENTILES);
+    used.singly = has_single && has_folded;
     return used;
 }
 
@@ -235,6 +239,8 @@ static void label_cells(struct maker *maker, struct table *table, const struct l
     if (used->active) /* time is wall; median to longest are of it */
         amount_cell(maker, table, row->active_ns);
     count_cell(table, row->count);
+    if (used->singly)
+        table_cell(table, has_single ? unit_count(row->count - row->folded).text : "");
     if (used->percentiles) {
         table_cell(table, has_single ? labels_amount(maker->labels, row->p50_ns).text : "");
         table_cell(table, has_single ? labels_amount(maker->labels, row->p99_ns).text : "");
@@ -250,8 +256,6 @@ static void label_cells(struct maker *maker, struct table *table, const struct l
         rare_cell(maker, table, row->hashing_ns);
     if (used->open)
         table_cell(table, row->open ? unit_count(row->open).text : "");
-    if (used->folded)
-        table_cell(table, row->folded ? unit_count(row->folded).text : "");
 }
 
 static int make_labels(struct maker *maker)
@@ -259,10 +263,15 @@ static int make_labels(struct maker *maker)
     const struct labels *labels = maker->labels;
     if (labels->rows.count == 0)
         return LAM_OK;
-    struct labels_table *made = begin(maker, "Where the time went, by label", "label");
+    struct label_columns used = find_columns(maker);
+    bool is_part = used.singly && used.percentiles;
+    struct labels_table *made = begin(maker,
+                                      is_part ? "Where the time went, by label (median to "
+                                                "longest: of calls stored one by one)"
+                                              : "Where the time went, by label",
+                                      "label");
     if (!made)
         return LAM_E_NOMEM;
-    struct label_columns used = find_columns(maker);
     struct table *table = &made->table;
     table_column(table, "label", TABLE_LEFT, limit(maker, LABEL_COLUMNS));
     if (used.kind)
@@ -272,6 +281,7 @@ static int make_labels(struct maker *maker)
                                  "time",
                                  used.active ? "active" : NULL,
                                  "count",
+                                 used.singly ? "one by one" : NULL,
                                  used.percentiles ? "median" : NULL,
                                  used.percentiles ? "99%" : NULL,
                                  used.percentiles ? "longest" : NULL,
@@ -279,8 +289,7 @@ static int make_labels(struct maker *maker)
                                  used.blocked ? "blocked" : NULL,
                                  used.load ? "loading" : NULL,
                                  used.hashing ? "hashing" : NULL,
-                                 used.open ? "never ended" : NULL,
-                                 used.folded ? "folded" : NULL};
+                                 used.open ? "never ended" : NULL};
     columns(table, names, sizeof names / sizeof *names);
     size_t index = 0;
     array_each(&labels->rows, row)
