@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from record_lib import *
@@ -50,6 +51,21 @@ def test_text():
     for wanted in ("wall ", "CPU ", "coverage ", "Where the CPU time went", "frontend", "Units by CPU", "a file.c", "assemble a.o"):
         check(wanted in text, f"'{wanted}' is in\n{text}")
     check("\x1b" not in text, "no colour into a pipe")
+
+
+def test_lines_of_functions():
+    """Where debug information is, a function is told with its source and the line where most of its time was."""
+    with tempfile.TemporaryDirectory() as directory:
+        with open(os.path.join(directory, "spin.c"), "w") as file:
+            file.write("__attribute__((noinline)) long spin(long n)\n{\n    volatile long sum = 0;\n    while (n-- > 0) sum += n;\n    return sum;\n}\n"
+                       "int main(void)\n{\n    return spin(300000000) == 1;\n}\n")
+        subprocess.run(["gcc", "-g", "-O0", "spin.c", "-o", "spin"], cwd=directory, check=True)
+        path = os.path.join(directory, "s.lamella")
+        equal(record("./spin", out=path, cwd=directory).returncode, 0, "recorded")
+        for function, line in ("spin", 4), ("main", 9):
+            row, = json.loads(good("--format", "json", "--around", function, path))["around"]
+            equal((os.path.basename(row["file"]), row["line"]), ("spin.c", line), function)
+            check(f"spin.c, most of it at line {line}" in good("--around", function, path), "text")
 
 
 def test_json():

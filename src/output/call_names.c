@@ -47,6 +47,8 @@ struct sampled {
     struct stack_totals *totals;
     struct map children;            /* node << 32 | name → node */
     uint32_t *of_paths, *of_stacks; /* by path, by mixed node: the graph's */
+    uint64_t *inside;               /* by mixed node: its time with what is below it */
+    struct map lines;               /* name << 32 | line → time */
 };
 
 static int name_of(struct sampled *in, uint64_t key, const struct call_name *name, uint32_t *out)
@@ -90,8 +92,16 @@ static bool is_nameless(const struct export_frames *frames, uint32_t name)
     return memmem(text, size, "+0x", 3) != NULL;
 }
 
-/* A function, and with inlined calls several, the outer ones first. */
-static int add_frame(struct sampled *in, uint32_t parent, uint32_t frame, uint32_t *out)
+static int add_line(struct sampled *in, uint32_t name, uint32_t line, uint64_t ns)
+{
+    uint64_t *slot = line ? map_slot(&in->lines, (uint64_t)name << 32 | line, 0, NULL) : NULL;
+    if (slot)
+        *slot += ns;
+    return slot || !line ? LAM_OK : LAM_E_NOMEM;
+}
+
+/* A function, and with inlined calls several, the outer ones first. ns: of the frame, with what is below it. */
+static int add_frame(struct sampled *in, uint32_t parent, uint32_t frame, uint64_t ns, uint32_t *out)
 {
     struct export_frames *frames = &in->totals->frames;
     uint32_t count;
@@ -112,6 +122,8 @@ static int add_frame(struct sampled *in, uint32_t parent, uint32_t frame, uint32
             text = UINT32_MAX;
         }
         rc = name_of(in, (uint64_t)module << 32 | text, &name, &id);
+        if (rc == LAM_OK)
+            rc = add_line(in, id, function->line, ns);
         if (rc == LAM_OK)
             rc = child_of(in, *out, id, out);
     }
@@ -140,9 +152,43 @@ static int add_nodes(struct sampled *in)
     }
     for (uint32_t i = 0; rc == LAM_OK && i < totals->mixed.nodes.count; i++) {
         const struct mixed_node *node = &totals->mixed.nodes.items[i];
-        rc = add_frame(in, node_of(in, node->parent), node->frame, &in->of_stacks[i]);
+        rc = add_frame(in, node_of(in, node->parent), node->frame, in->inside[i], &in->of_stacks[i]);
     }
     return rc;
+}
+
+/* Times of mixed nodes with what is below them: children come behind their parents. */
+static void add_inside(struct sampled *in)
+{
+    const struct mixed_stacks *mixed = &in->totals->mixed;
+    array_each(&in->totals->samples, row)
+    {
+        uint32_t index = row->node & ~MIXED_NODE;
+        if (row->node & MIXED_NODE && index < mixed->nodes.count)
+            in->inside[index] += row->value;
+    }
+    for (size_t i = mixed->nodes.count; i-- > 0;) {
+        uint32_t parent = mixed->nodes.items[i].parent, index = parent & ~MIXED_NODE;
+        if (parent & MIXED_NODE && index < i)
+            in->inside[index] += in->inside[i];
+    }
+}
+
+/* Of each name the line with most time; the first of those with as much. */
+static int choose_lines(struct sampled *in)
+{
+    uint64_t key, ns, *most = mem_zalloc(in->calls->names.count + 1, sizeof *most);
+    size_t at = 0;
+    while (most && map_next(&in->lines, &at, &key, &ns)) {
+        struct call_name *name = &in->calls->names.items[key >> 32];
+        uint32_t line = (uint32_t)key;
+        if (name->line && (ns < most[key >> 32] || (ns == most[key >> 32] && line > name->line)))
+            continue;
+        name->line = line;
+        most[key >> 32] = ns;
+    }
+    mem_free(most);
+    return most ? LAM_OK : LAM_E_NOMEM;
 }
 
 int calls_of_samples(struct calls *calls, struct stack_totals *totals)
@@ -152,8 +198,15 @@ int calls_of_samples(struct calls *calls, struct stack_totals *totals)
         .totals = totals,
         .of_paths = mem_zalloc(totals->paths.count + 1, sizeof *in.of_paths),
         .of_stacks = mem_zalloc(totals->mixed.nodes.count + 1, sizeof *in.of_stacks),
+        .inside = mem_zalloc(totals->mixed.nodes.count + 1, sizeof *in.inside),
     };
-    int rc = in.of_paths && in.of_stacks ? add_nodes(&in) : LAM_E_NOMEM;
+    int rc = in.of_paths && in.of_stacks && in.inside ? LAM_OK : LAM_E_NOMEM;
+    if (rc == LAM_OK) {
+        add_inside(&in);
+        rc = add_nodes(&in);
+    }
+    if (rc == LAM_OK)
+        rc = choose_lines(&in);
     calls->is_of_samples = true;
     for (size_t i = 0; rc == LAM_OK && i < totals->samples.count; i++) {
         const struct stack_total *row = &totals->samples.items[i];
@@ -167,6 +220,8 @@ int calls_of_samples(struct calls *calls, struct stack_totals *totals)
     if (rc == LAM_OK)
         rc = call_graph_finish(&calls->graph);
     map_free(&in.children);
+    map_free(&in.lines);
+    mem_free(in.inside);
     mem_free(in.of_paths);
     mem_free(in.of_stacks);
     return rc;

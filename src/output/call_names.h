@@ -14,6 +14,7 @@ struct call_name {
     struct profile_text kind;   /* of a label */
     struct profile_text module; /* of a sampled function: its path */
     struct profile_text file;   /* its source */
+    uint32_t line; /* of it: where it was most of its time, itself and in what it called; 0: not known */
 };
 
 /* All-zero is empty and valid. */

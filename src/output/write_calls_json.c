@@ -92,6 +92,10 @@ static int put_around(struct writer *w, uint32_t name)
         put_source(w);
         put_name(w, name, false);
         put_text(w, "file", w->calls->names.items[name].file);
+        if (w->calls->names.items[name].line)
+            json_member_u64(w->json, "line", w->calls->names.items[name].line);
+        else
+            json_member_null(w->json, "line");
         put_counts(w, function->count, function->total.samples);
         if (w->calls->is_of_samples)
             json_member_null(w->json, "calls_of_itself");

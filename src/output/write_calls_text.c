@@ -206,6 +206,8 @@ static void totals_line(struct writer *w, const struct call_around *around)
     if (name->file.size) {
         strbuf_add(&text, "; in ");
         strbuf_add_printable(&text, name->file.bytes, name->file.size);
+        if (name->line)
+            strbuf_addf(&text, ", most of it at line %u", name->line);
     }
     strbuf_add(w->out, w->term ? "  " : "");
     if (w->term)

@@ -800,6 +800,8 @@ static const struct schema_column around_columns[] = {
     CALL_SOURCE,
     CALL_NAME,
     TEXT(JSON, 1, "file", "source of the sampled function; a label has it in its name"),
+    COUNT(JSON, 1, "line",
+          "of file, where it was most of its time, in what it calls included; null: not known"),
     CALL_COUNTS,
     COUNT(JSON, 1, "calls_of_itself", "of count: by the function itself; null: of samples"),
     AMOUNT(JSON, "self", "without what it calls"),
