@@ -832,7 +832,7 @@ static uint32_t pick_callee(struct lane *lane, struct lam_callee *callee)
 }
 
 /* Out of how many the nth that is timed was chosen. The more there were, the less one of them matters. */
-static uint32_t block_of_timed(uint32_t n)
+static uint8_t block_of_timed(uint32_t n)
 {
     return n < CHILDREN_TIMED       ? 1
            : n < 2 * CHILDREN_TIMED ? CHILDREN_BLOCK
@@ -848,7 +848,8 @@ static uint8_t share_of_callee(struct lane *lane, const struct calls *calls,
     around->handle.start = 1;
     if (!is_in_picked(calls))
         return 0;
-    uint32_t before = calls->frames[calls->depth].children++, block = block_of_timed(before);
+    uint32_t before = calls->frames[calls->depth].children++;
+    uint8_t block = block_of_timed(before);
     if (before + 1 < CHILDREN_TIMED)
         return 1;
     uint64_t rest = block == 1 ? 0 : block - 1 - around->handle.ref;
