@@ -9,7 +9,6 @@
 
 enum {
     CALL_BYTES = CALL_PREVIOUS + 8,
-    VALUE_BYTES = VALUE_TAG + 8,
     PROTO_BYTES = PROTO_SOURCE + 8,
     CALLS_MAX = 1 << 20, /* above LUAI_MAXSTACK: the list of calls ends before that, or is none */
     APART_MAX = 1024,    /* bytes of Lua's stack between the two calls below */

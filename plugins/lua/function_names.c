@@ -36,6 +36,10 @@ int functions_init(struct functions *functions, lua_State *L)
     if (!slot)
         return LAM_E_NOMEM;
     slot->value = &function_none;
+    functions->places = calloc(FUNCTION_PLACES, sizeof *functions->places);
+    functions->in_places = calloc(FUNCTION_PLACES, sizeof *functions->in_places);
+    if (!functions->places || !functions->in_places)
+        return LAM_E_NOMEM;
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     functions->main = lua_tothread(L, -1);
     lua_pop(L, 1);
@@ -67,12 +71,18 @@ static void free_all(struct functions *functions)
         *slot = (struct pointer_slot){NULL, NULL, 0, 0};
     }
     functions->by_key.count = 0;
+    if (functions->places && functions->in_places) {
+        memset(functions->places, 0, FUNCTION_PLACES * sizeof *functions->places);
+        memset(functions->in_places, 0, FUNCTION_PLACES * sizeof *functions->in_places);
+    }
 }
 
 void functions_free(struct functions *functions)
 {
     free_all(functions);
     pointer_map_clear(&functions->by_key);
+    free(functions->places);
+    free(functions->in_places);
 }
 
 /* At its bound it begins anew, since most of it will be of functions that are gone. */
@@ -109,6 +119,28 @@ struct function *function_search(const struct functions *functions, const void *
     return slot ? slot->value : &function_none;
 }
 
+void function_bring_back(struct functions *functions, const void *key)
+{
+    size_t at = function_place_of(key);
+    struct function *function = functions->in_places[at];
+    if (!function)
+        return;
+    function->callee.skip = functions->places[at].skip;
+    function->flags &= (uint16_t)~FUNCTION_AWAY;
+    functions->in_places[at] = NULL;
+    functions->places[at].key = NULL;
+}
+
+void function_put_away(struct functions *functions, const void *key, struct function *function)
+{
+    size_t at = function_place_of(key);
+    function_bring_back(functions, key);
+    functions->places[at] = (struct function_place){key, function->callee.skip, function->flags};
+    functions->in_places[at] = function;
+    function->callee.skip = 0;
+    function->flags |= FUNCTION_AWAY;
+}
+
 /* What it is known again by. */
 static void remember(struct function *function, const void *proto, const lua_Debug *ar)
 {
@@ -130,6 +162,8 @@ struct function *function_of(struct functions *functions, lua_State *L, lua_Debu
     bool is_lua;
     const void *key = call_function(ar->i_ci, &is_lua);
     struct function *function = function_search(functions, key);
+    if (function->flags & FUNCTION_AWAY)
+        function_bring_back(functions, key);
     if (function->is_learnt && function_is_of(function, key, is_lua))
         return function;
     function = lua_checkstack(L, 12) ? place_of(functions, key) : NULL;

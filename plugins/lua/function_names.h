@@ -13,6 +13,7 @@ enum function_flag {
     FUNCTION_YIELDS = 1,  /* coroutine.yield */
     FUNCTION_RESUMES = 2, /* coroutine.resume, and what coroutine.wrap returns */
     FUNCTION_WRAPS = 4,   /* the latter */
+    FUNCTION_AWAY = 8,    /* `skip` stands in its place, and is 0 here */
 };
 
 struct function {
@@ -27,8 +28,19 @@ struct function {
     bool is_short; /* its source is a short string */
 };
 
+/* One in N: where a call that is left out is counted down, without a look at anything else that is known of its function. Functions
+ * whose addresses fall together take the place from each other. */
+enum { FUNCTION_PLACES_BITS = 10, FUNCTION_PLACES = 1 << FUNCTION_PLACES_BITS };
+struct function_place {
+    const void *key;
+    uint32_t skip; /* lam_callee.skip */
+    uint32_t flags;
+};
+
 struct functions {
-    struct pointer_map by_key; /* prototype or C function -> struct function */
+    struct pointer_map by_key;     /* prototype or C function -> struct function */
+    struct function_place *places; /* by function_place_of() */
+    struct function **in_places;
     lua_State *main;
     lua_CFunction yield, resume, wrapped;
 };
@@ -80,6 +92,14 @@ static inline bool function_is_of(const struct function *function, const void *k
 extern struct function function_none __attribute__((visibility("hidden"))); /* never learnt */
 /* The one that was last at `key`; function_none if there is none. */
 struct function *function_search(const struct functions *functions, const void *key);
+
+static inline size_t function_place_of(const void *key)
+{
+    return (size_t)((uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15ull >> (64 - FUNCTION_PLACES_BITS));
+}
+/* It goes into its place, from which another one is brought back; out of it. */
+void function_put_away(struct functions *functions, const void *key, struct function *function);
+void function_bring_back(struct functions *functions, const void *key);
 
 /* The one that was last at `key`, if the first look finds it; else function_none. */
 static inline struct function *function_peek(const struct functions *functions, const void *key)

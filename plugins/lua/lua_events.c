@@ -1,9 +1,14 @@
 /* lua_events.c: from Lua's hook to calls. */
 #include "lua_universe.h"
 
-/* Coroutines from before the start are met when they are resumed. */
+/* Coroutines from before the start are met when they are resumed. Whoever is resumed again and again is looked at once: where it lay
+ * there can only be a newer one. */
 static void hook_resumed(struct universe *universe, lua_State *L, lua_Debug *ar, uint32_t flags)
 {
+    const void *whom = call_value(ar->i_ci, flags & FUNCTION_WRAPS ? 0 : 1);
+    if (whom == universe->resumed)
+        return;
+    universe->resumed = whom;
     int top = lua_gettop(L);
     if (flags & FUNCTION_WRAPS) {
         lua_getinfo(L, "f", ar);
@@ -52,6 +57,7 @@ static __attribute__((noinline)) void on_call(struct routine *routine, lua_State
     }
     if (function->flags)
         special(routine, L, ar, function->flags);
+    running_look();
 }
 
 static __attribute__((noinline)) void on_return(struct routine *routine, const lua_Debug *ar)
@@ -65,6 +71,7 @@ static __attribute__((noinline)) void on_return(struct routine *routine, const l
         routine_end(routine);
         go_back(routine);
     }
+    running_look();
 }
 
 static void on_any(struct routine *routine, lua_State *L, lua_Debug *ar)
@@ -123,41 +130,44 @@ static __attribute__((noinline)) void call_event(lua_State *L, lua_Debug *ar)
     on_any(running.routine, L, ar);
 }
 
-/* A call that is not told: all that there is to do. False, and nothing is done, if it is to be told: it is the one in N, or a direct call
- * of a recorded one, for whose self time it is timed. */
-static inline bool leave_out(struct shadow *top, struct function *function, lua_State *L,
-                             lua_Debug *ar)
+/* Of what runs: the one in N, or a direct call of a recorded one. */
+static void sparse_told(lua_State *L, lua_Debug *ar, const void *key)
 {
-    if (__builtin_expect(!function->callee.skip, 0))
-        return false;
-    if (top->open.told & LAM_TOLD_RECORDED &&
-        call_place(call_previous(ar->i_ci), running.base) == top->place) {
-        if (top->open.handle.start <= 1)
-            return false;
-        top->open.handle.start--;
-    }
-    function->callee.skip--;
-    if (__builtin_expect(function->flags, 0))
-        special(running.routine, L, ar, function->flags);
-    return true;
-}
-
-/* The one in N, or a direct call of a recorded one. */
-static void sparse_told(const struct function *function, lua_State *L, lua_Debug *ar)
-{
-    if (lam_callee_is_picked(&function->callee))
+    struct functions *functions = &running.routine->universe->functions;
+    if (running.places[function_place_of(key)].key == key)
+        function_bring_back(functions, key);
+    if (lam_callee_is_picked(&function_search(functions, key)->callee))
         event_elsewhere(L, ar); /* the long way: is it inside of another call of its function? */
     else
         call_event(L, ar);
 }
 
-static __attribute__((noinline)) void sparse_collision(lua_State *L, lua_Debug *ar)
+/* What is not left out, or has no place yet. */
+static __attribute__((noinline)) void sparse_slowly(lua_State *L, lua_Debug *ar)
 {
-    bool is_lua;
-    struct function *function =
-        function_search(&running.routine->universe->functions, call_function(ar->i_ci, &is_lua));
-    if (!leave_out(running.routine->stack.top, function, L, ar))
-        sparse_told(function, L, ar);
+    bool is_lua, is_call = ar->event != LUA_HOOKRET;
+    const void *key = is_call ? call_function(ar->i_ci, &is_lua) : NULL;
+    if (is_call && running.L == L)
+        sparse_told(L, ar, key);
+    else
+        call_event(L, ar);
+    running_look();
+    if (!is_call || !running.routine)
+        return;
+    struct functions *functions = &running.routine->universe->functions;
+    struct function *function = function_search(functions, key);
+    if (function->callee.skip)
+        function_put_away(functions, key, function);
+}
+
+/* A direct call of a recorded one, for whose self time some are timed: is this such a one? */
+static inline bool is_to_be_timed(void)
+{
+    struct lam_open_call *around = &running.routine->stack.top->open;
+    if (around->handle.start <= 1)
+        return true;
+    around->handle.start--;
+    return false;
 }
 
 /* The usual hook once calls are left out (one in N): most events are of such and end here, after a look at the place of the call and
@@ -165,27 +175,27 @@ static __attribute__((noinline)) void sparse_collision(lua_State *L, lua_Debug *
  * then. Whatever it calls it calls last. */
 static void sparse_event(lua_State *L, lua_Debug *ar)
 {
-    const struct routine *routine = running.routine;
-    if (__builtin_expect(running.L != L || running.epoch != epoch_now(), 0)) {
-        call_event(L, ar);
-        return;
-    }
-    struct shadow *top = routine->stack.top;
-    if (__builtin_expect(call_place(ar->i_ci, running.base) <= top->place, 0)) {
-        call_event(L, ar);
+    const void *call = ar->i_ci;
+    if (__builtin_expect(running.L != L || running.epoch != epoch_now() ||
+                             call_place(call, running.base) <= running.told_at,
+                         0)) {
+        sparse_slowly(L, ar);
         return;
     }
     if (ar->event == LUA_HOOKRET)
         return;
     bool is_lua;
-    struct function *function =
-        function_peek(&routine->universe->functions, call_function(ar->i_ci, &is_lua));
-    if (__builtin_expect(function == &function_none, 0)) {
-        sparse_collision(L, ar);
+    const void *key = call_function(call, &is_lua);
+    struct function_place *place = &running.places[function_place_of(key)];
+    if (__builtin_expect(place->key != key || !place->skip, 0) ||
+        (running.is_in_recorded &&
+         call_place(call_previous(call), running.base) == running.told_at && is_to_be_timed())) {
+        sparse_slowly(L, ar);
         return;
     }
-    if (!leave_out(top, function, L, ar))
-        sparse_told(function, L, ar);
+    place->skip--;
+    if (__builtin_expect(place->flags, 0))
+        special(running.routine, L, ar, place->flags);
 }
 
 /* The script's own hook, last: it may raise an error. */

@@ -14,6 +14,7 @@ enum {
     STATE_GLOBAL = 24,  /* lua_State: what the states of a universe share */
     CALL_PREVIOUS = 16, /* CallInfo: the call around it; first comes its place on the stack */
     VALUE_TAG = 8,      /* TValue */
+    VALUE_BYTES = 16,
     TAG_LUA = 0x46,
     TAG_C = 0x66,
     TAG_BARE_C = 0x16,
@@ -93,6 +94,12 @@ static inline bool call_is_inside_own(const void *call, const void *base)
         if (call_function(call, &is_lua) == own)
             return true;
     return false;
+}
+
+/* The object that a call runs (0), or its nth argument. What it is if there is no such argument, or it is no object, says nothing. */
+static inline const void *call_value(const void *call, int n)
+{
+    return read_pointer(read_pointer(call, 0), n * VALUE_BYTES);
 }
 
 /* A string may be NULL: the source of a function without debug information. */

@@ -56,9 +56,10 @@ void routine_settle(struct routine *routine, const void *call)
         while (call_place(call, routine->base) > stack->top->place)
             call = call_previous(call);
         if (call_place(call, routine->base) == stack->top->place)
-            return;
+            break;
         shadow_pop(stack);
     }
+    running_look();
 }
 
 void routine_align(struct routine *routine, lua_State *L, int level)
@@ -94,6 +95,7 @@ void routine_align(struct routine *routine, lua_State *L, int level)
         shadow_push(stack, (const void *)fresh[i].place, // NOLINT(performance-no-int-to-ptr)
                     fresh[i].function ? &fresh[i].function->callee : &unknown, 0);
     free(fresh);
+    running_look();
 }
 
 /* ---- who runs ---- */
@@ -106,6 +108,9 @@ void run(struct routine *routine, struct lam_track track)
     running.routine = routine;
     running.L = routine ? routine->L : NULL;
     running.base = routine ? routine->base : NULL;
+    if (routine)
+        running.places = routine->universe->functions.places;
+    running_look();
 }
 
 void go_back(struct routine *routine)
@@ -154,11 +159,12 @@ static void resumed(struct routine *to, struct routine *from)
     lua_Debug up;
     bool is_lua;
     to->resumer = from;
+    from->resumes = to;
     to->resumed_at = 0;
     if (!from->base || !lua_getstack(from->L, 0, &up))
         return;
-    const struct function *function =
-        function_search(&from->universe->functions, call_function(up.i_ci, &is_lua));
+    to->resumed_key = call_function(up.i_ci, &is_lua);
+    const struct function *function = function_search(&from->universe->functions, to->resumed_key);
     if (!(function->flags & FUNCTION_RESUMES))
         return;
     to->resumed_at = call_place(up.i_ci, from->base);
@@ -186,9 +192,27 @@ static struct universe *same_universe(const struct routine *from, lua_State *L)
     return universe_of(L);
 }
 
+/* The one that was resumed last goes on, by the same call: nothing else is to be found out. */
+static bool goes_on(struct routine *from, struct routine *to, const lua_State *L, const lua_Debug *ar)
+{
+    lua_Debug up;
+    bool is_lua;
+    return to && to->L == L && to->resumer == from && to->track.id && !to->is_stale &&
+           to->resumed_at && from->base && from->universe->forks == forks &&
+           from->universe->generation == running.generation && from->universe->is_on &&
+           call_previous(ar->i_ci) != to->base && lua_getstack(from->L, 0, &up) &&
+           call_place(up.i_ci, from->base) == to->resumed_at &&
+           call_function(up.i_ci, &is_lua) == to->resumed_key;
+}
+
 bool routine_arrive(lua_State *L, lua_Debug *ar)
 {
     uint32_t now = epoch_now();
+    if (running.routine && running.epoch == now && running.generation == recorder_now() &&
+        goes_on(running.routine, running.routine->resumes, L, ar)) {
+        run(running.routine->resumes, running.routine->resumes->track);
+        return true;
+    }
     struct routine *from = running.epoch == now ? running.routine : NULL;
     struct universe *universe = same_universe(from, L);
     struct routine *routine = universe ? routine_of(universe, L) : NULL;

@@ -71,6 +71,7 @@ static int make_universe(struct universe **out, lua_State *L)
     int rc = functions_init(&universe->functions, L);
     lua_sethook(L, hook, mask, count);
     if (!is_known || rc < 0) {
+        functions_free(&universe->functions);
         lua_pop(L, 1);
         return is_known ? rc : LAM_E_UNSUPPORTED;
     }
@@ -131,6 +132,7 @@ int universe_start(lua_State *L, int count)
     universe->count = count;
     universe->is_on = true;
     universe->is_sparse = false;
+    universe->resumed = NULL;
     universe->generation = recorder_now();
     universe->forks = forks;
     universe->has_older = universe->has_older || runs_lua(L) || L != universe->main;

@@ -26,8 +26,10 @@ struct routine {
     struct routine *resumer;  /* who runs when this one yields; NULL: the host */
     struct lam_track track;   /* 0: none yet */
     struct lam_track outside; /* what the thread ran when the host came in here */
+    struct routine *resumes;  /* the one that it resumed last, which may be over */
     uintptr_t resumed_at; /* the place of the resumer's call of `resumed_by`; 0: not by Lua's own */
-    uint16_t resumed_by;  /* enum function_flag */
+    const void *resumed_key;
+    uint16_t resumed_by; /* enum function_flag */
     uint32_t track_label;
     bool is_main, is_stale;
     lua_Hook inner; /* the script's own */
@@ -37,6 +39,7 @@ struct routine {
 struct universe {
     uint32_t forks, generation;
     bool is_on, has_older; /* there may be coroutines from before the start */
+    const void *resumed;   /* the coroutine that was looked at for that last, or its wrap */
     bool is_sparse;        /* calls that need not be told have been met */
     bool opened;           /* by lamella.start(), to be closed by stop */
     int count;             /* sampling: instructions; 0: every call */
@@ -68,6 +71,11 @@ struct running {
     struct routine *routine;
     uint32_t epoch;
     uint32_t generation; /* of the recorder */
+    /* What running_look() saw last: the place of the innermost call that is told, and is it recorded? Only sparse_event() reads these;
+     * with another hook they may lag. */
+    uintptr_t told_at;
+    bool is_in_recorded;
+    struct function_place *places;
     struct lam_track track;
 };
 extern __thread struct running running
@@ -84,6 +92,16 @@ static inline uint32_t epoch_now(void)
 static inline uint32_t recorder_now(void)
 {
     return __atomic_load_n(&lam_on, __ATOMIC_RELAXED);
+}
+
+/* After whatever changes the shadow of what runs. */
+static inline void running_look(void)
+{
+    if (!running.routine)
+        return;
+    const struct shadow *top = running.routine->stack.top;
+    running.told_at = top->place;
+    running.is_in_recorded = top->open.told & LAM_TOLD_RECORDED;
 }
 
 /* The routine of L if it has one; or made, NULL: no memory. */
