@@ -256,6 +256,12 @@ def test_calls_of_lua():
     same_tree(recording)
     names = {row["function"].split(" (")[0] for row in recording.table("call_functions")}
     check({"even", "odd", "leaf", "text", "string.rep"} <= names, names)
+    on = collections.defaultdict(set)
+    for track, label in zip(recording.column("events", "track"), recording.column("events", "label")):
+        on[recording.column("event_tracks", "name")[track]].add(recording.column("labels", "label")[label].split(" (")[0])
+    coroutine, = (name for name in on if name != "main")
+    check(on[coroutine] == {"even", "odd", "leaf", "coroutine.yield", coroutine.split(" (")[0]}, f"calls of the coroutine: {on}")
+    check({"main chunk", "text", "odd"} <= on["main"], f"calls of the main one: {on}")
     page("redacted.html", "--redact", "r.lamella")
     redacted = Page("redacted.html").recordings[0]
     check(os.getcwd() in "".join(recording.strings), "the script was called by its whole path")

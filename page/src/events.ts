@@ -1,4 +1,4 @@
-// Events of instrumented programs over time: a group a thread, a line a depth, merged like the spans of samples.
+// Events of instrumented programs over time: a group for each thread and track, a line a depth, merged like the spans of samples.
 import type { TimeAxis } from "./axis";
 import { inkOn, oklch, type Rgb } from "./color";
 import { cell, el, figure, plainTable, soon, type Cell } from "./dom";
@@ -21,18 +21,20 @@ const LONGEST = 100;
 
 interface EventRow {
   thread: number;
+  group: number; // the thread's own, or one of its tracks
   line: number;
   from: number; // places in the order of rows
   to: number;
   top: number;
 }
 
-// What does not nest (detached events, tracks) lies below what it would hide.
-function linesOf(thread: Float64Array, depth: Float64Array, start: Float64Array, length: Float64Array): Float64Array {
+// What does not nest (detached events) lies below what it would hide.
+function linesOf(group: Float64Array, depth: Float64Array, start: Float64Array, length: Float64Array): Float64Array {
   const lines = new Float64Array(depth.length);
-  let ends: number[] = []; // of each line of the thread
+  const all = new Map<number, number[]>(); // ends of each line of a group
   for (let i = 0; i < depth.length; i++) {
-    if (i > 0 && thread[i] !== thread[i - 1]) ends = [];
+    let ends = all.get(group[i]);
+    if (!ends) all.set(group[i], (ends = []));
     let line = depth[i];
     while ((ends[line] ?? -Infinity) > start[i] + 1e-9) line++;
     ends[line] = start[i] + length[i];
@@ -47,6 +49,8 @@ export class Events extends TimeChart {
   readonly first: number; // when anything happened
   readonly last: number;
   private readonly thread: Float64Array; // of each event, as are the others
+  private readonly group: Float64Array; // its thread and track: thread * tracks + track
+  private readonly tracks: number;
   private readonly start: Float64Array;
   private readonly end: Float64Array;
   private readonly label: Float64Array;
@@ -79,7 +83,10 @@ export class Events extends TimeChart {
     this.start = table.numbers("start");
     this.end = this.start.map((t, i) => t + length[i]);
     this.label = table.numbers("label");
-    this.lines = linesOf(this.thread, table.numbers("depth"), this.start, length);
+    this.tracks = model.table("event_tracks").rows + 1;
+    const track = table.numbers("track");
+    this.group = this.thread.map((t, i) => t * this.tracks + (Number.isNaN(track[i]) ? 0 : track[i] + 1));
+    this.lines = linesOf(this.group, table.numbers("depth"), this.start, length);
     this.first = this.start.reduce((a, b) => Math.min(a, b), Infinity);
     this.last = this.end.reduce((a, b) => Math.max(a, b), 0);
     this.colorOf = this.readKinds();
@@ -125,8 +132,8 @@ export class Events extends TimeChart {
     let at = 0;
     for (const unit of model.units) for (const t of unit.threads) if (thread >= 0 ? t === thread : units.length === 0 || units.includes(unit.row)) rank[t] = at++;
     const { start, end, lines } = this;
-    const of = this.thread;
-    this.order = Array.from({ length: of.length }, (_, i) => i).filter((i) => rank[of[i]] >= 0).sort((a, b) => rank[of[a]] - rank[of[b]] || lines[a] - lines[b] || start[a] - start[b] || a - b);
+    const { thread: of, group } = this;
+    this.order = Array.from({ length: of.length }, (_, i) => i).filter((i) => rank[of[i]] >= 0).sort((a, b) => rank[of[a]] - rank[of[b]] || group[a] - group[b] || lines[a] - lines[b] || start[a] - start[b] || a - b);
     const labels = model.table("labels");
     const wanted = events.trim().toLowerCase();
     this.found = wanted === "" ? null : Array.from({ length: labels.rows }, (_, row) => `${labels.text("label", row)} ${labels.text("kind", row)}`.toLowerCase().includes(wanted));
@@ -144,12 +151,12 @@ export class Events extends TimeChart {
     this.rows = [];
     this.order.forEach((event, i) => {
       const row = this.rows[this.rows.length - 1];
-      if (row && row.thread === this.thread[event] && row.line === this.lines[event]) {
+      if (row && row.group === this.group[event] && row.line === this.lines[event]) {
         row.to = i + 1;
         return;
       }
-      if (row) top += row.thread === this.thread[event] ? LINE : LINE + SPACE;
-      this.rows.push({ thread: this.thread[event], line: this.lines[event], from: i, to: i + 1, top });
+      if (row) top += row.group === this.group[event] ? LINE : LINE + SPACE;
+      this.rows.push({ thread: this.thread[event], group: this.group[event], line: this.lines[event], from: i, to: i + 1, top });
     });
   }
 
@@ -229,13 +236,18 @@ export class Events extends TimeChart {
     };
     rows.forEach((row, i) => {
       const y = RULER + row.top - this.scrolled + LINE / 2;
-      if (y < RULER + 6 || rows[i - 1]?.thread === row.thread) return;
+      if (y < RULER + 6 || rows[i - 1]?.group === row.group) return;
       const unit = model.units[model.threads.unit[row.thread]];
       const isFirst = i === 0 || model.threads.unit[rows[i - 1].thread] !== model.threads.unit[row.thread];
       if (isFirst) put(unit?.name ?? "", 0, y, true);
-      if (!isFirst) put(model.threadTitle(row.thread), 10, y, false);
-      else if (rows[i + 1]?.thread === row.thread) put(model.threadTitle(row.thread), 10, y + LINE, false);
+      if (!isFirst) put(this.title(row.thread, row.group), 10, y, false);
+      else if (rows[i + 1]?.group === row.group) put(this.title(row.thread, row.group), 10, y + LINE, false);
     });
+  }
+
+  private title(thread: number, group: number): string {
+    const track = (group % this.tracks) - 1;
+    return (track >= 0 ? this.model.table("event_tracks").text("name", track) : null) || this.model.threadTitle(thread);
   }
 
   private drawCursor(): void {
@@ -283,7 +295,7 @@ export class Events extends TimeChart {
     const unit = this.model.units[this.model.threads.unit[thread[event]]];
     showTip(visible(this.name(event)), [
       ["kind", visible(this.kinds[Math.floor(color / SHADES.length)] ?? "")], ["from", moment(start[event])], ["to", moment(end[event])], ["lasted", duration(end[event] - start[event])],
-      ["thread", visible(`${this.model.threadTitle(thread[event])}${unit ? ` of ${unit.name}` : ""}`)],
+      ["thread", visible(`${this.title(thread[event], this.group[event])}${unit ? ` of ${unit.name}` : ""}`)],
     ], client.x, client.y, `rgb(${r},${g},${b})`);
   }
 
@@ -342,7 +354,7 @@ export class Events extends TimeChart {
     const longest = this.order.filter(wanted).sort((a, b) => this.end[b] - this.start[b] - (this.end[a] - this.start[a]) || a - b).slice(0, LONGEST);
     const labels = this.model.table("labels");
     return plainTable(null, [cell("event"), cell("kind"), cell("thread"), figure("from"), figure("lasted")], longest.map((i): Cell[] => [
-      cell(visible(this.name(i))), cell(visible(labels.text("kind", this.label[i]) ?? "")), cell(visible(this.model.threadTitle(this.thread[i]))), figure(moment(this.start[i])), figure(duration(this.end[i] - this.start[i])),
+      cell(visible(this.name(i))), cell(visible(labels.text("kind", this.label[i]) ?? "")), cell(visible(this.title(this.thread[i], this.group[i]))), figure(moment(this.start[i])), figure(duration(this.end[i] - this.start[i])),
     ]));
   }
 }

@@ -254,6 +254,7 @@ export class Model {
     const role = this.table("threads").text("role", t) ?? "";
     const name = this.threadName(t);
     if (role === "serial" && this.units[this.threads.unit[t]]?.threads[0] !== t) return `${name} (helper)`;
+    if (role === "process" && !this.hasBuild && name !== "") return name;
     return role === "" || role === "other" ? name : role === "serial" || role === "process" || name === "" ? role : name.startsWith(role) ? name : `${role} · ${name}`;
   }
 }

@@ -26,6 +26,22 @@ static int on_thread(void *ctx, const struct profile_thread *thread)
     return LAM_OK;
 }
 
+static int on_track(void *ctx, const struct profile_track *track)
+{
+    struct page_events *events = ctx;
+    if (track->track > ID_MAX)
+        return LAM_E_INVAL;
+    if (track->track >= events->tracks.count &&
+        array_resize(&events->tracks, (size_t)track->track + 1) < 0)
+        return LAM_E_NOMEM;
+    size_t size = track->name.bytes ? track->name.size : 0;
+    char *name = arena_strndup(&events->arena, size ? track->name.bytes : "", size);
+    if (!name)
+        return LAM_E_NOMEM;
+    events->tracks.items[track->track] = (struct profile_text){name, size};
+    return LAM_OK;
+}
+
 static int on_label(void *ctx, const struct profile_label *label)
 {
     struct page_events *events = ctx;
@@ -71,7 +87,8 @@ static int on_interval(void *ctx, const struct profile_interval *interval)
                                                 : 0,
                                .thread = events->thread_of.items[interval->thread],
                                .label = interval->label,
-                               .depth = interval->depth};
+                               .depth = interval->depth,
+                               .track = interval->track};
     if (event.length_ns < events->least_ns)
         return LAM_OK;
     if (events->items.count >= 2 * (size_t)PAGE_EVENTS_MAX)
@@ -84,6 +101,7 @@ struct profile_sink page_events_sink(struct page_events *events)
     static const struct profile_sink_ops ops = {
         .session = on_session,
         .thread = on_thread,
+        .track = on_track,
         .label = on_label,
         .interval = on_interval,
     };
@@ -94,6 +112,7 @@ void page_events_free(struct page_events *events)
 {
     array_free(&events->thread_of);
     array_free(&events->labels);
+    array_free(&events->tracks);
     array_free(&events->items);
     arena_free(&events->arena);
 }
@@ -158,6 +177,44 @@ static void put_labels(const struct page_events *events, bool redacts, struct pa
     array_free(&is_used);
 }
 
+/* Those that have events in the page, in the order of their ids. Nothing where all is on threads. */
+static void put_tracks(const struct page_events *events, bool redacts, struct page_columns *data)
+{
+    struct page_column *column = NULL, *name = NULL;
+    LAM_ARRAY(int64_t) row_of = {0};
+    array_each(&events->items, event)
+    {
+        if (!event->track || event->track > ID_MAX)
+            continue;
+        if (event->track >= row_of.count && array_resize(&row_of, (size_t)event->track + 1) < 0)
+            data->failed = LAM_E_NOMEM;
+        if (data->failed < 0)
+            break;
+        row_of.items[event->track] = 1;
+    }
+    if (row_of.count) {
+        struct page_table *table = page_table(data, "event_tracks");
+        name = page_column(data, table, "name", PAGE_TEXT);
+        column = page_column(data, page_table(data, "events"), "track", PAGE_ROW);
+        for (size_t i = 0; data->failed == LAM_OK && i < row_of.count; i++) {
+            struct profile_text text = {0};
+            if (i < events->tracks.count)
+                text = events->tracks.items[i];
+            if (!row_of.items[i])
+                continue;
+            row_of.items[i] = (int64_t)table->rows++;
+            put_label(data, name, text, redacts);
+        }
+    }
+    if (column) {
+        column->of = "event_tracks";
+        array_each(&events->items, event)
+            page_int(data, column,
+                     event->track && event->track <= ID_MAX ? row_of.items[event->track] : PAGE_NULL);
+    }
+    array_free(&row_of);
+}
+
 static void put_events(const struct page_events *events, struct page_columns *data)
 {
     struct page_table *table = page_table(data, "events");
@@ -191,6 +248,8 @@ int page_events_put(struct page_events *events, bool redacts, struct page_column
     array_sort(&events->items, compare_place);
     put_labels(events, redacts, data);
     put_events(events, data);
+    if (data->failed == LAM_OK)
+        put_tracks(events, redacts, data);
     return data->failed;
 }
 

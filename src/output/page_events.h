@@ -1,5 +1,5 @@
-/* The intervals of instrumented programs and self-profiles as tables of a page: `events` and `labels`. A sink; memory is that of
- * PAGE_EVENTS_MAX intervals, twice: of more than that many the shortest are left out, and counted. */
+/* The intervals of instrumented programs and self-profiles as tables of a page: `events`, `labels` and `event_tracks`. A sink; memory is that
+ * of PAGE_EVENTS_MAX intervals, twice: of more than that many the shortest are left out, and counted. */
 #ifndef LAMELLA_OUTPUT_PAGE_EVENTS_H
 #define LAMELLA_OUTPUT_PAGE_EVENTS_H
 
@@ -13,6 +13,7 @@ struct page_event {
     uint64_t length_ns;
     uint32_t thread; /* index, in the order in which threads came */
     uint32_t label, depth;
+    uint32_t track; /* the input's id; 0: the thread's own */
 };
 
 struct page_label { /* by the input's id; texts in the arena */
@@ -25,6 +26,7 @@ struct page_events {
     uint32_t threads;
     LAM_ARRAY(uint32_t) thread_of; /* the input's id → index */
     LAM_ARRAY(struct page_label) labels;
+    LAM_ARRAY(struct profile_text) tracks; /* names, by the input's id; in the arena */
     LAM_ARRAY(struct page_event) items;
     uint64_t seen, least_ns; /* intervals pushed; shorter ones are left out */
     struct arena arena;

@@ -181,8 +181,13 @@ static void put_sentence(struct json_writer *json, const char *fmt, ...)
 void page_describe_rules(const struct page_columns *data, uint64_t quantum_ns,
                          struct json_writer *json)
 {
+    bool has_spans = false;
+    for (const struct page_table *table = data->tables; table; table = table->next)
+        has_spans |= strcmp(table->name, "spans") == 0 && table->rows > 0;
     json_member_array(json, "rounding");
-    if (quantum_ns == MICROSECOND_NS)
+    if (!has_spans && quantum_ns == MICROSECOND_NS)
+        put_sentence(json, "Times of threads, waits and processes are rounded to a microsecond.");
+    else if (quantum_ns == MICROSECOND_NS)
         put_sentence(json, "Times of spans, threads, waits, processes and of a unit's phases are "
                            "rounded to a microsecond; sums hold.");
     else
@@ -193,7 +198,7 @@ void page_describe_rules(const struct page_columns *data, uint64_t quantum_ns,
                      "what follows it without one moves along.",
                      (double)quantum_ns / 1e3, (double)quantum_ns * PAGE_PAUSE_QUANTA / 1e3);
     for (const struct page_table *table = data->tables; table; table = table->next) {
-        if (strcmp(table->name, "timeline") == 0)
+        if (strcmp(table->name, "timeline") == 0 && table->rows > 0)
             put_sentence(json, "Memory over time is rounded to a thousandth of its peak.");
         if (table->merged > 1)
             put_sentence(json, "A point of the %s is the mean of %zu that were recorded.",
