@@ -53,7 +53,27 @@ int label_paths_add(struct label_paths *paths, const struct profile_interval *in
 
 int label_paths_fold(struct label_paths *paths, const struct profile_fold *fold)
 {
-    return add(paths, fold->path, fold->count, fold->self_ns, fold->total_ns);
+    int rc = add(paths, fold->path, fold->count, fold->self_ns, 0);
+    if (rc == LAM_OK && fold->path) {
+        paths->nodes.items[fold->path].folded_self_ns += fold->self_ns;
+        paths->nodes.items[fold->path].folded_ns += fold->total_ns;
+    }
+    return rc;
+}
+
+/* Folds tell the time of outermost calls: there is none of those inside of others of their label. It is their own and that of the
+ * folds below them. Innermost first: a parent's number is the smaller. */
+static void add_times_of_folds(struct label_paths *paths)
+{
+    struct label_path *nodes = paths->nodes.items;
+    for (size_t i = paths->nodes.count; i-- > 1;) {
+        if (!nodes[i].is_pushed)
+            continue;
+        uint64_t inside = nodes[i].folded_self_ns + nodes[i].below_ns;
+        uint64_t time_ns = nodes[i].folded_ns < nodes[i].folded_self_ns ? inside : nodes[i].folded_ns;
+        nodes[i].time_ns += time_ns;
+        nodes[nodes[i].parent].below_ns += time_ns;
+    }
 }
 
 struct order {
@@ -74,6 +94,7 @@ int label_paths_finish(struct label_paths *paths)
 {
     if (paths->nodes.count == 0)
         return array_resize(&paths->nodes, 1);
+    add_times_of_folds(paths);
     struct label_path *nodes = paths->nodes.items;
     LAM_ARRAY(struct order) order = {0};
     if (array_reserve(&order, paths->nodes.count) < 0)

@@ -14,7 +14,10 @@ struct label_path {
     bool is_part;    /* its events do not count as events of the row */
     uint32_t depth;  /* 0: outermost */
     bool is_pushed;  /* else nobody said what it is: ids may have gaps */
-    uint64_t count, self_ns, time_ns; /* time: active */
+    uint64_t count, self_ns, time_ns; /* time: active, that of folds after label_paths_finish() */
+    uint64_t folded_self_ns,
+        folded_ns, /* what folds have said of these; a time of 0 inside of calls of the same label */
+        below_ns;  /* time of folds one further inside */
     uint32_t first_child, next; /* children, most time first, after label_paths_finish(); 0: none */
 };
 

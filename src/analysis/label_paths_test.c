@@ -66,6 +66,36 @@ static void sums_are_by_path(void **unused)
     label_paths_free(&paths);
 }
 
+static void fold(struct label_paths *paths, uint32_t path, uint64_t self_ns, uint64_t total_ns)
+{
+    struct profile_fold fold = {.path = path, .count = 1, .self_ns = self_ns, .total_ns = total_ns};
+    assert_int_equal(label_paths_fold(paths, &fold), LAM_OK);
+}
+
+/* main > f > f > f > g > g, main > h: folds say no time of the inner calls of one label. */
+static void folded_recursion_has_its_time(void **unused)
+{
+    (void)unused;
+    struct label_paths paths = {0};
+    static const uint32_t nodes[][3] = {{1, 0, 1}, {2, 1, 2}, {3, 2, 2}, {4, 3, 2},
+                                        {5, 4, 3}, {6, 5, 3}, {7, 1, 4}};
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++)
+        push(&paths, nodes[i][0], nodes[i][1], nodes[i][2]);
+    fold(&paths, 6, 1, 0);
+    fold(&paths, 2, 32, 63);
+    fold(&paths, 3, 8, 0); /* from two threads */
+    fold(&paths, 3, 8, 0);
+    fold(&paths, 4, 8, 0);
+    fold(&paths, 5, 6, 7);
+    fold(&paths, 7, 10, 10);
+    assert_int_equal(add(&paths, 1, 1, 27, 100), LAM_OK); /* recorded by itself, with them inside */
+    assert_int_equal(label_paths_finish(&paths), LAM_OK);
+    static const uint64_t wanted[] = {100, 100, 63, 31, 15, 7, 1, 10};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        assert_int_equal(paths.nodes.items[i].time_ns, wanted[i]);
+    label_paths_free(&paths);
+}
+
 /* Most time first; of equal ones the one that was pushed first. */
 static void children_are_in_order(void **unused)
 {
@@ -131,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_by_path),
+        cmocka_unit_test(folded_recursion_has_its_time),
         cmocka_unit_test(children_are_in_order),
         cmocka_unit_test(what_was_never_pushed_is_refused),
         cmocka_unit_test(refused_memory_is_told),
