@@ -37,6 +37,12 @@ void profdata_fault(struct profdata_file *file, int code, uint64_t offset, const
     profile_faults_add(&faults->all, text.msg);
 }
 
+void profdata_check_length(struct profdata_file *file)
+{
+    if (file_map_lost_pages(&file->map) > 0)
+        profdata_fault(file, LAM_E_TRUNCATED, file->size, "somebody cut the file while it was read");
+}
+
 uint64_t profdata_offset_of(const struct profdata_file *file, enum profdata_stream stream,
                             uint64_t address)
 {

@@ -72,6 +72,9 @@ void profdata_close(struct profdata_file *file); /* an all-zero file is fine */
 void profdata_fault(struct profdata_file *file, int code, uint64_t offset, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Counts a fault where somebody has cut the file since it was opened. */
+void profdata_check_length(struct profdata_file *file);
+
 /* The extent that holds an address below the stream's size. */
 static inline size_t profdata_extent_of(const struct profdata_extents *stream, uint64_t address)
 {

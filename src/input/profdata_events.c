@@ -402,6 +402,24 @@ static int make_skeleton(struct profdata_skeleton *skeleton, const struct look *
     return LAM_OK;
 }
 
+int profdata_skeleton_enter(const struct profdata_skeleton *skeleton, size_t chunk, uint32_t thread,
+                            struct profdata_under_way *nodes)
+{
+    array_clear(nodes);
+    for (uint32_t top = skeleton->tops[chunk * skeleton->threads + thread]; top;) {
+        const struct profdata_node *node = &skeleton->nodes.items[top - 1];
+        if (array_push(nodes, node) < 0)
+            return LAM_E_NOMEM;
+        top = node->parent;
+    }
+    for (size_t low = 0, high = nodes->count; low + 1 < high;) {
+        const struct profdata_node *outer = nodes->items[--high];
+        nodes->items[high] = nodes->items[low];
+        nodes->items[low++] = outer;
+    }
+    return LAM_OK;
+}
+
 void profdata_skeleton_free(struct profdata_skeleton *skeleton)
 {
     array_free(&skeleton->nodes);

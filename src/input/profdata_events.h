@@ -122,6 +122,12 @@ struct profdata_skeleton {
     uint32_t *tops; /* the innermost node under way then, + 1; 0: none */
 };
 
+/* What of a thread is under way at a chunk's end, the outermost first; `nodes` is emptied before. They live as long as the skeleton.
+ * LAM_OK or LAM_E_NOMEM. */
+struct profdata_under_way LAM_ARRAY_BODY(const struct profdata_node *);
+int profdata_skeleton_enter(const struct profdata_skeleton *skeleton, size_t chunk, uint32_t thread,
+                            struct profdata_under_way *nodes);
+
 /* The thread of this number, which is added where it is new; *out is NULL for one beyond `max` of them. LAM_OK or LAM_E_NOMEM. */
 int profdata_thread_add(struct profdata_threads *threads, uint32_t tid, size_t max,
                         struct profdata_thread **out);

@@ -170,9 +170,7 @@ static int begin(struct pushing *pushing, struct slot *slot)
 
 static int end(struct pushing *pushing, struct slot *slot)
 {
-    if (file_map_lost_pages(&slot->file.map) > 0)
-        profdata_fault(&slot->file, LAM_E_TRUNCATED, slot->file.size,
-                       "somebody cut the file while it was read");
+    profdata_check_length(&slot->file);
     const struct profdata_files *files = pushing->files;
     return push_process_end(slot, files->count > 1 ? PROFILE_FAULTS_OF_ONE : PROFILE_FAULTS_KEPT,
                             files->totals);

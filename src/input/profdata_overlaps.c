@@ -19,6 +19,7 @@ struct lane { /* of a thread: each lies inside the one below */
 struct worker {
     struct profdata_threads threads; /* borrowed: what a look-up remembers is the worker's own */
     struct lane *lanes;
+    struct profdata_under_way nodes;
 };
 
 struct check {
@@ -28,26 +29,19 @@ struct check {
     atomic_bool is_wrong;
 };
 
-/* What is under way at the chunk's end, the outermost first. */
 static int enter_chunk(const struct check *check, struct worker *worker, size_t chunk)
 {
-    const struct profdata_skeleton *skeleton = check->skeleton;
-    for (uint32_t i = 0; i < skeleton->threads; i++) {
+    int rc = LAM_OK;
+    for (uint32_t i = 0; rc >= 0 && i < check->skeleton->threads; i++) {
         struct lane *lane = &worker->lanes[i];
         array_clear(&lane->stack);
-        for (uint32_t node = skeleton->tops[chunk * skeleton->threads + i]; node;) {
-            const struct profdata_node *entered = &skeleton->nodes.items[node - 1];
-            if (array_push(&lane->stack, ((struct span){entered->start, entered->end})) < 0)
-                return LAM_E_NOMEM;
-            node = entered->parent;
-        }
-        for (size_t low = 0, high = lane->stack.count; low + 1 < high;) {
-            struct span outer = lane->stack.items[--high];
-            lane->stack.items[high] = lane->stack.items[low];
-            lane->stack.items[low++] = outer;
+        rc = profdata_skeleton_enter(check->skeleton, chunk, i, &worker->nodes);
+        for (size_t k = 0; rc >= 0 && k < worker->nodes.count; k++) {
+            const struct profdata_node *node = worker->nodes.items[k];
+            rc = array_push(&lane->stack, ((struct span){node->start, node->end}));
         }
     }
-    return LAM_OK;
+    return rc;
 }
 
 static inline size_t count_before(const struct span *items, size_t count, uint64_t end)
@@ -183,6 +177,7 @@ int profdata_check_overlaps(const struct profdata_file *file, const struct profd
         for (size_t k = 0; check.workers[i].lanes && k < skeleton->threads; k++)
             array_free(&check.workers[i].lanes[k].stack);
         mem_free(check.workers[i].lanes);
+        array_free(&check.workers[i].nodes);
     }
     mem_free(check.workers);
     /* relaxed: the pool's end has published it */

@@ -92,7 +92,7 @@ struct worker {
     struct profdata_nested nested;
     struct profdata_sums sums;
     struct profdata_threads threads; /* what a look-up remembers is the worker's own */
-    LAM_ARRAY(uint32_t) nodes;
+    struct profdata_under_way nodes;
 };
 
 struct chunks {
@@ -108,19 +108,14 @@ static int enter_node(struct worker *worker, uint32_t lane, const struct profdat
     return rc < 0 ? rc : profdata_nested_enter(&worker->nested, lane, node->start, node->end, label);
 }
 
-/* What is under way at the chunk's end, the outermost first. */
 static int enter_chunk(const struct chunks *chunks, struct worker *worker, size_t chunk)
 {
-    const struct profdata_skeleton *skeleton = chunks->skeleton;
-    const uint32_t *tops = skeleton->tops + chunk * skeleton->threads;
     int rc = LAM_OK;
-    for (uint32_t i = 0; i < skeleton->threads; i++) {
+    for (uint32_t i = 0; rc >= 0 && i < chunks->skeleton->threads; i++) {
         profdata_nested_clear(&worker->nested.lanes.items[i]);
-        array_clear(&worker->nodes);
-        for (uint32_t node = tops[i]; rc >= 0 && node; node = skeleton->nodes.items[node - 1].parent)
-            rc = array_push(&worker->nodes, node);
-        for (size_t at = worker->nodes.count; rc >= 0 && at-- > 0;)
-            rc = enter_node(worker, i, &skeleton->nodes.items[worker->nodes.items[at] - 1]);
+        rc = profdata_skeleton_enter(chunks->skeleton, chunk, i, &worker->nodes);
+        for (size_t k = 0; rc >= 0 && k < worker->nodes.count; k++)
+            rc = enter_node(worker, i, worker->nodes.items[k]);
     }
     return rc;
 }

@@ -281,9 +281,9 @@ static int walk_range(struct profdata_part *part, uint64_t first, uint64_t end)
 
 /* ---- a part ---- */
 
-static int enter_node(struct profdata_part *part, uint32_t lane_index, uint32_t node)
+static int enter_node(struct profdata_part *part, uint32_t lane_index,
+                      const struct profdata_node *entered)
 {
-    const struct profdata_node *entered = &part->skeleton->nodes.items[node - 1];
     struct profdata_found found;
     int rc = profdata_find(&part->finder, entered->kind, entered->id, &found);
     if (rc < 0)
@@ -294,7 +294,6 @@ static int enter_node(struct profdata_part *part, uint32_t lane_index, uint32_t 
         ((struct open_interval){entered->start, entered->end, entered->id, found.label, flags}));
 }
 
-/* What is under way at the part's end, the outermost first. */
 static int enter_part(struct profdata_part *part, size_t chunk)
 {
     const struct profdata_skeleton *skeleton = part->skeleton;
@@ -306,12 +305,10 @@ static int enter_part(struct profdata_part *part, size_t chunk)
         part->lanes[i].last = after != UINT64_MAX ? after : threads[i].end;
         part->lanes[i].ending_count = 0;
         array_clear(&part->lanes[i].stack);
-        array_clear(&part->nodes);
-        for (uint32_t node = skeleton->tops[before + i]; rc >= 0 && node;
-             node = skeleton->nodes.items[node - 1].parent)
-            rc = array_push(&part->nodes, node);
-        for (size_t at = part->nodes.count; rc >= 0 && at-- > 0;)
-            rc = enter_node(part, i, part->nodes.items[at]);
+        if (rc >= 0)
+            rc = profdata_skeleton_enter(skeleton, chunk, i, &part->nodes);
+        for (size_t k = 0; rc >= 0 && k < part->nodes.count; k++)
+            rc = enter_node(part, i, part->nodes.items[k]);
     }
     return rc;
 }

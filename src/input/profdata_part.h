@@ -29,7 +29,7 @@ struct profdata_part {
     struct profdata_finder finder;
     struct profdata_part_lane *lanes;
     struct profile_interval told;
-    LAM_ARRAY(uint32_t) nodes;
+    struct profdata_under_way nodes;
     LAM_ARRAY(struct profdata_part_step) steps; /* of one part, the last one first */
 };
 

@@ -197,14 +197,16 @@ static void close_worker(struct worker *worker)
     profdata_part_close(&worker->part);
 }
 
-/* Counts what is wrong: described is what the first part found that found something. */
+/* Counts what is wrong, and describes what the first part found first, if nothing is described yet: who finds the rest is luck. */
 static void tell_faults(const struct part_file *file)
 {
     struct profdata_faults *faults = &file->walk->file->faults;
-    if (!faults->all.count && file->faults.all.count)
+    uint64_t count = faults->all.count + file->faults.all.count;
+    if (!faults->all.count && file->faults.all.count) {
         *faults = file->faults;
-    else
-        profile_faults_join(&faults->all, &file->faults.all, PROFILE_FAULTS_KEPT);
+        faults->all.kept = 1;
+    }
+    faults->all.count = count;
 }
 
 static int tell_parts(struct parts *parts, size_t count, struct pool *pool)

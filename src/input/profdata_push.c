@@ -171,7 +171,6 @@ static int ready_parts(struct profdata_walk *walk)
 
 int profdata_push_ready(struct profdata_walk *walk)
 {
-    walk->ready.is_ready = true;
     int rc = profdata_sort(walk->file, walk->threads, &walk->ready.order);
     if (rc >= 0 && walk->sink->wants.sums)
         return walk->ready.sums ? rc : ready_sums(walk);
@@ -191,9 +190,7 @@ static int walk_events(struct profdata_walk *walk)
 
 int profdata_push_events(struct profdata_walk *walk)
 {
-    int rc = walk->ready.is_ready ? LAM_OK : profdata_push_ready(walk);
-    if (rc >= 0)
-        rc = walk_events(walk);
+    int rc = walk_events(walk);
     return rc < 0 ? rc : profdata_push_ends(walk);
 }
 

@@ -11,10 +11,10 @@ int profdata_push_look(struct profdata_walk *walk);
 /* Tells the threads. Each is called `name` and its number; NULL: they have no names. */
 int profdata_push_threads(const struct profdata_walk *walk, uint8_t origin, const char *name);
 
-/* Does all that can be done before the sink is told anything, and needs nothing but the walk's own file, strings and names. */
+/* After the look: does all that can be done before the sink is told anything, and needs nothing but the walk's own file, strings and names. */
 int profdata_push_ready(struct profdata_walk *walk);
 
-/* Nests and pushes the events, then the ends of the threads; profdata_push_ready() first, if nobody called it. */
+/* Nests and pushes the events of what is ready, then the ends of the threads. */
 int profdata_push_events(struct profdata_walk *walk);
 
 /* The ends alone, of walks whose events profdata_walk_parts() tells: those that are ready and in parts. */

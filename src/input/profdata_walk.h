@@ -29,7 +29,6 @@ struct profdata_walk {
     struct profdata_skeleton skeleton; /* for profdata_push_ready(), of a sink that wants sums or has branches */
     struct pool *pool;                 /* NULL: one thread */
     struct {                           /* of profdata_push_ready() */
-        bool is_ready;
         struct profdata_order order;
         struct profdata_added *sums; /* for a sink that wants them; the look has made them already if it could */
         bool is_in_parts; /* branches are told */

@@ -201,6 +201,8 @@ static int push_walk(struct profile_pusher *pusher, struct profdata_walk *walk)
         return LAM_OK;
     int rc = profdata_push_look(walk);
     if (rc >= 0)
+        rc = profdata_push_ready(walk);
+    if (rc >= 0)
         rc = profdata_push_threads(walk, PROFILE_THREAD_NUMBERED, "self-profile, thread");
     if (rc >= 0)
         rc = profdata_push_events(walk);
@@ -243,9 +245,8 @@ static int push_profile(struct profile_pusher *pusher, struct recording *rec,
                 "with its process");
         profdata_labels_next_file(&pusher->labels);
         rc = push_walk(pusher, &walk);
-        if (rc >= 0 && file_map_lost_pages(&file.map) > 0)
-            profdata_fault(&file, LAM_E_TRUNCATED, file.size,
-                           "somebody cut the file while it was read");
+        if (rc >= 0)
+            profdata_check_length(&file);
         add_totals(pusher, rec, &walk);
         profdata_push_free(&walk);
     }

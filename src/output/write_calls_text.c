@@ -359,17 +359,16 @@ static int compare_modules(const void *left, const void *right)
     return order ? order : a->name.size < b->name.size ? -1 : a->name.size > b->name.size;
 }
 
-static struct module_row *module_of(struct module_rows *rows, struct map *seen,
+/* Rows are by the ids of their names. */
+static struct module_row *module_of(struct module_rows *rows, struct intern *seen,
                                     struct profile_text name)
 {
-    uint64_t at, key = hash_bytes(name.bytes, name.size);
-    if (map_get(seen, key, &at))
-        return &rows->items[at];
-    struct module_row *fresh = array_add(rows);
-    if (!fresh || map_put(seen, key, rows->count - 1) < 0)
+    uint32_t id;
+    if (intern_add(seen, name.bytes, name.size, &id) < 0 ||
+        (id >= rows->count && array_resize(rows, (size_t)id + 1) < 0))
         return NULL;
-    fresh->name = name;
-    return fresh;
+    rows->items[id].name = name;
+    return &rows->items[id];
 }
 
 /* Where the innermost function was: in a file, or in a function of the interpreted program itself. */
@@ -377,7 +376,7 @@ static int add_modules(const struct calls *calls, struct module_rows *rows)
 {
     static const struct profile_text nowhere = {"(not known)", 11},
                                      inside = {"(calls of events)", 17};
-    struct map seen = {0};
+    struct intern seen = {0};
     int rc = LAM_OK;
     for (size_t i = 0; rc == LAM_OK && i < calls->graph.functions.count; i++) {
         const struct call_function *function = &calls->graph.functions.items[i];
@@ -394,9 +393,11 @@ static int add_modules(const struct calls *calls, struct module_rows *rows)
             row->self = (struct call_amount){row->self.ns + function->self.ns,
                                              row->self.samples + function->self.samples};
     }
-    map_free(&seen);
+    intern_free(&seen);
     if (rc == LAM_OK && rows->items)
         array_sort(rows, compare_modules);
+    while (rows->count && !array_last(rows).self.ns && !array_last(rows).self.samples)
+        rows->count--; /* the empty name's, which nobody has */
     return rc;
 }
 
