@@ -23,7 +23,10 @@ PROGRAM = """
 #include <unistd.h>
 static jmp_buf back;
 __attribute__((noinline)) int leaf(int x) { __asm__ volatile("" : "+r"(x)); return x * 3; }
-__attribute__((noinline)) int fact(int n) { __asm__ volatile("" : "+r"(n)); return n < 2 ? 1 : n * fact(n - 1); }
+__attribute__((noinline)) int fact(int n) {
+    __asm__ volatile("" : "+r"(n));
+    return n < 2 ? 1 : n * fact(n - 1);
+}
 __attribute__((noinline)) void jump(int n) { if (n) jump(n - 1); else longjmp(back, 1); __asm__ volatile(""); }
 __attribute__((noinline)) int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 __attribute__((noinline)) void *worker(void *p) { for (int i = 0; i < 1000; i++) leaf(i); return p; }

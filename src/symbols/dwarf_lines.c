@@ -280,14 +280,45 @@ static void walk_children(struct walk *walk, Dwarf_Die *die, uint32_t parent, un
     } while (walk->rc == LAM_OK && may_go_on(walk->lines) && dwarf_siblingof(&child, &child) == 0);
 }
 
+/* The line of a row that begins at the address. Where a compiler puts something of its own in front of a function (clang's XRay), the
+ * function's line has no more than its first address, which a row without a line begins with as well: that one is found by address. */
+static Dwarf_Line *line_beginning_at(Dwarf_Die *unit, Dwarf_Addr address)
+{
+    Dwarf_Lines *rows;
+    size_t count, low = 0;
+    if (dwarf_getsrclines(unit, &rows, &count) != 0)
+        return NULL;
+    for (size_t high = count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        Dwarf_Addr at;
+        if (dwarf_lineaddr(dwarf_onesrcline(rows, middle), &at) == 0 && at < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < count; low++) {
+        Dwarf_Line *row = dwarf_onesrcline(rows, low);
+        Dwarf_Addr at;
+        int number;
+        if (dwarf_lineaddr(row, &at) != 0 || at != address)
+            return NULL;
+        if (dwarf_lineno(row, &number) == 0 && number > 0)
+            return row;
+    }
+    return NULL;
+}
+
 static void find_lines(struct walk *walk, Dwarf_Die *unit)
 {
     const char *directory = string_attribute(unit, DW_AT_comp_dir);
     for (size_t i = 0; i < walk->count; i++) {
         struct dwarf_site *site = walk->sites[i].site;
-        Dwarf_Line *line = dwarf_getsrc_die(unit, site->address - walk->lines->shift);
+        Dwarf_Addr address = site->address - walk->lines->shift;
+        Dwarf_Line *line = dwarf_getsrc_die(unit, address);
         int number;
         site->directory = directory;
+        if (line && dwarf_lineno(line, &number) == 0 && number <= 0)
+            line = line_beginning_at(unit, address);
         if (!line || dwarf_lineno(line, &number) != 0 || number <= 0)
             continue;
         site->line = (uint32_t)number;
