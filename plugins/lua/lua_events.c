@@ -147,7 +147,7 @@ static __attribute__((noinline)) void sparse_slowly(lua_State *L, lua_Debug *ar)
 {
     bool is_lua, is_call = ar->event != LUA_HOOKRET;
     const void *key = is_call ? call_function(ar->i_ci, &is_lua) : NULL;
-    if (is_call && running.L == L)
+    if (is_call && is_here(L))
         sparse_told(L, ar, key);
     else
         call_event(L, ar);
