@@ -151,8 +151,10 @@ static __attribute__((noinline)) void sparse_slowly(lua_State *L, lua_Debug *ar)
         sparse_told(L, ar, key);
     else
         call_event(L, ar);
+    if (running.epoch != epoch_now() || !running.routine)
+        return;
     running_look();
-    if (!is_call || !running.routine)
+    if (!is_call)
         return;
     struct functions *functions = &running.routine->universe->functions;
     struct function *function = function_search(functions, key);
