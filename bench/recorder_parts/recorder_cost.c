@@ -1,6 +1,6 @@
 /* What the recorder costs: each mode prints lines NAME VALUE. bench/recorder compiles and runs it.
  *
- *   recorder_cost MODE FILE.lam COUNT [THREADS, of sums: NANOSECONDS]
+ *   recorder_cost MODE FILE.lam COUNT [THREADS, of sums and switches: NANOSECONDS]
  *
  * All loops have the same shape; figures are nanoseconds for one round: of the monotonic clock, and (cpu_ns) of the CPU clocks of the
  * threads, which say more on a machine that is busy. */
@@ -322,17 +322,28 @@ static void short_call(struct lam_label label_of_call)
     lam_call_exit(LAM_DEFAULT, label_of_call);
 }
 
-static void mode_sums(uint64_t length_ns)
+/* with_switches: one of the inner calls is another track's. */
+static void mode_sums(uint64_t length_ns, int with_switches)
 {
     struct lam_label outer = lam_label_intern(LAM_DEFAULT, "outer", 5);
     struct lam_label inner = lam_label_intern(LAM_DEFAULT, "inner", 5);
+    struct lam_track own = {0}, other = {0};
+    if (with_switches) {
+        own = lam_track_create(LAM_DEFAULT, outer);
+        other = lam_track_create(LAM_DEFAULT, inner);
+        lam_track_switch(LAM_DEFAULT, own);
+    }
     set_spin(length_ns);
     double start = now_ns(), start_cpu = read_ns(CLOCK_THREAD_CPUTIME_ID);
     for (uint64_t i = 0; i < rounds / 3; i++) {
         lam_call_enter(LAM_DEFAULT, outer);
         spin();
         short_call(inner);
+        if (with_switches)
+            lam_track_switch(LAM_DEFAULT, other);
         short_call(inner);
+        if (with_switches)
+            lam_track_switch(LAM_DEFAULT, own);
         lam_call_exit(LAM_DEFAULT, outer);
     }
     printf("passed_cpu_ns %.0f\n", read_ns(CLOCK_THREAD_CPUTIME_ID) - start_cpu);
@@ -370,7 +381,10 @@ int main(int argc, char **argv)
         mode_totals();
     } else if (strncmp(mode, "sums:", 5) == 0) {
         open_with(mode + 5);
-        mode_sums((uint64_t)threads);
+        mode_sums((uint64_t)threads, 0);
+    } else if (strncmp(mode, "switches:", 9) == 0) {
+        open_with(mode + 9);
+        mode_sums((uint64_t)threads, 1);
     } else {
         open_with("");
         if (strcmp(mode, "interval") == 0)

@@ -146,6 +146,73 @@ static void thinned_folds_are_exact(void **state)
     end();
 }
 
+/* ---- when the thread is not let run ---- */
+
+enum { TURN_NS = 4000000 }; /* of another program */
+
+static void pause_if(int is_paused, int is_wait)
+{
+    fake_ns += is_paused ? TURN_NS : 0;
+    not_run_ns += is_paused ? TURN_NS : 0;
+    waited += (uint64_t)(is_paused && is_wait);
+}
+
+static void run_paused(int is_wait)
+{
+    struct lam_track tracks[2] = {lam_track_create(LAM_DEFAULT, label("main's")),
+                                  lam_track_create(LAM_DEFAULT, label("other"))};
+    lam_track_switch(LAM_DEFAULT, tracks[0]);
+    enter("main", 0);
+    for (int i = 0; i < CALLS; i++) {
+        pause_if(i % 13 == 0, is_wait);
+        enter("f", 5);
+        pause_if(i % 5 == 0, is_wait);
+        enter("g", 10);
+        pause_if(i % 7 == 0, is_wait);
+        leave("g", 20);
+        pause_if(i % 11 == 0, is_wait);
+        lam_track_switch(LAM_DEFAULT, tracks[1]);
+        enter("h", 0);
+        pause_if(i % 3 == 0, is_wait);
+        leave("h", 2);
+        lam_track_switch(LAM_DEFAULT, tracks[0]);
+        leave("f", 7);
+    }
+    leave("main", 0);
+    lam_track_switch(LAM_DEFAULT, (struct lam_track){0});
+}
+
+/* Self time is without the other programs' turns, wherever they fall; what the thread waited for is in it. */
+static void turns_of_others(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t self;
+    } rows[] = {{"main", 5 * CALLS}, {"f", 17}, {"g", 20}, {"h", 2}};
+    reading_takes = 0;
+    for (int is_wait = 0; is_wait < 2; is_wait++) {
+        begin_by_clock("calls=one_in:4");
+        run_paused(is_wait);
+        finish();
+        size_t events = 0, waits = 0;
+        for (size_t at = 0; at < in.count; at++) {
+            const struct decoded_event *ev = &in.events[at];
+            for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
+                if (ev->code < 32 || strcmp(decoded_name(&in, ev), rows[row].name) != 0)
+                    continue;
+                uint64_t self = (ev->ended_elsewhere ? ev->end_more : ev->more)->rest;
+                assert_int_equal(is_wait ? self % TURN_NS : self, rows[row].self);
+                waits += self / TURN_NS;
+                events++;
+            }
+        }
+        assert_in_range(events, 3 * CALLS / 4, CALLS);
+        assert_true(!is_wait || waits > CALLS / 8);
+        end();
+    }
+}
+
 enum { SHORT_ONES = 50000, SHORT_NS = 2, LONG_NS = 1000000000, BETWEEN_NS = 5 };
 
 static uint64_t self_of_main(const char *policy, int longs)
@@ -186,10 +253,9 @@ static void few_long_ones_behind_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_in_n_is_exact),
-        cmocka_unit_test(intervals_between),
-        cmocka_unit_test(thinned_folds_are_exact),
-        cmocka_unit_test(few_long_ones_behind_many),
+        cmocka_unit_test(one_in_n_is_exact),       cmocka_unit_test(intervals_between),
+        cmocka_unit_test(thinned_folds_are_exact), cmocka_unit_test(few_long_ones_behind_many),
+        cmocka_unit_test(turns_of_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
 
 enum { BUDGET_LOOK = 32 };
 
@@ -176,19 +178,6 @@ void calls_change_over(struct lane *lane)
 
 /* ---- everything ---- */
 
-/* The event's time is read again, now that all but its first words is stored: what recording a call takes must not count with the
- * call's weight. Not where a handler has recorded behind it: slots lie in the order of their times. `more`: behind the last one. */
-static void begin_late(struct lane *lane, struct slot_place *place, const struct stream_slot *more)
-{
-    uint64_t now = lane_now(lane), since = place->since + (now - place->time);
-    HANDLER_FENCE();
-    if (now <= place->time || since >> STREAM_SLOT_TIME_BITS ||
-        LANE_LOAD(lane->next) != (uint64_t)(uintptr_t)more)
-        return;
-    place->time = now;
-    place->since = since;
-}
-
 static void enter_all(struct lane *lane, const struct calls *calls, struct frame *frame)
 {
     struct lam_handle handle = lane_begin_event(lane, lane->rec->call_kind, frame->label);
@@ -239,8 +228,6 @@ static struct slot_place put_measured(struct lane *lane, const struct calls *cal
             slot_more(more++, 0, STREAM_SLOT_SELF, frame->is_inside * STREAM_SELF_INSIDE, 0);
         if (frame->has_active)
             slot_more(more++, calls->track, STREAM_SLOT_ACTIVE, 0, 0);
-        if (at == UINT64_MAX && frame->weight > 1)
-            begin_late(lane, &place, more);
         slot_store(&place, frame->label, far ? STREAM_SLOT_KIND_ELSEWHERE : kind, 0);
     }
     lane_leave(lane, before);
@@ -269,6 +256,10 @@ static __attribute__((noinline)) uint64_t measure_clock(struct lane *lane)
         before = now;
     }
     lane->clock_cost = took[CLOCK_READINGS / 2] + 1;
+    if (lane->rec->measure == STREAM_MEASURE_TICKS && lane->rec->one_in > 1) {
+        lane->look_every = lane->rec->time_every / 1000;
+        lane->long_call = lane->rec->time_every / 10000;
+    }
     return lane->clock_cost - 1;
 }
 
@@ -276,6 +267,46 @@ static __attribute__((noinline)) uint64_t measure_clock(struct lane *lane)
 static inline uint64_t clock_cost(struct lane *lane)
 {
     return __builtin_expect(lane->clock_cost != 0, 1) ? lane->clock_cost - 1 : measure_clock(lane);
+}
+
+/* ---- pauses ----
+ * When the thread is not let run (other programs have its core) in a call that is recorded for N, that time would count N times: right
+ * in the mean, but one turn of 4 ms of another program is then four seconds. So it is left out, as with clock=cpu. What a call took of its
+ * own in which it did not run the kernel tells, who is asked when a call was long, and before: when one that is timed begins, or the
+ * thread goes over to another track, and it was not asked for a millisecond. So a longer pause is never taken for one of another call
+ * or another stack. Where the thread gave its core up by itself, meanwhile, it waited, which is part of what it does. */
+
+static uint64_t read_clock(clockid_t clock)
+{
+    struct timespec ts = {0, 0};
+    clock_gettime(clock, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Not for signal handlers, as all of calls. errno stays: neither call fails. */
+static __attribute__((noinline)) void look_at_thread(struct lane *lane, struct calls *calls,
+                                                     uint64_t now)
+{
+    struct rusage usage = {.ru_nvcsw = 0};
+    uint64_t wall = read_clock(CLOCK_MONOTONIC), cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    (void)getrusage(RUSAGE_THREAD, &usage);
+    uint64_t waits = (uint64_t)usage.ru_nvcsw;
+    uint64_t passed = wall - lane->looked_wall, ran = cpu - lane->looked_cpu;
+    if (lane->looked_at && waits == lane->looked_waits && passed > ran) {
+        uint64_t ticks =
+            (uint64_t)((unsigned __int128)(passed - ran) * lane->rec->tick_rate_hz / 1000000000u);
+        /* Short ones are in the times of short calls, which are not asked about. */
+        calls->paused += ticks > lane->long_call ? ticks : 0;
+    }
+    lane->looked_at = now;
+    lane->looked_wall = wall;
+    lane->looked_cpu = cpu;
+    lane->looked_waits = waits;
+}
+
+static inline int is_to_look(const struct lane *lane, uint64_t now)
+{
+    return now - lane->looked_at > lane->look_every - 1;
 }
 
 /* Does what recording it takes count for more than itself? */
@@ -292,13 +323,22 @@ static uint64_t spend_from(struct lane *lane, const struct frame *frame)
     return is_dear(frame) ? lane_now(lane) : 0;
 }
 
-/* ... and after. from: of the above. */
-static void spent_since(struct calls *calls, struct frame *frame, uint64_t from)
+/* ... and after. from: of the above. What it took until the event's time is around the call, the rest inside of it. */
+static void spent_since(struct lane *lane, struct calls *calls, struct frame *frame, uint64_t from)
 {
     if (from && frame->began > from)
         calls->spent += frame->began - from;
     frame->spent = calls->spent;
     frame->start = calls_active(calls, frame->began);
+    int is_late = from && frame->ref;
+    if (__builtin_expect(is_to_look(lane, frame->began), 0)) {
+        look_at_thread(lane, calls, frame->began);
+        is_late = 1;
+    }
+    frame->paused = calls->paused;
+    uint64_t until = is_late ? lane_now(lane) : 0;
+    if (until > frame->began)
+        calls->spent += until - frame->began;
 }
 
 /* With one in 1, which is how calls are recorded by a clock of the thread's, no call stands for more: nothing is left out. */
@@ -421,7 +461,7 @@ static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *f
     } else {
         frame->began = lane_now(lane);
     }
-    spent_since(calls, frame, from);
+    spent_since(lane, calls, frame, from);
 }
 
 /* ---- events that bring times measured here ---- */
@@ -480,6 +520,25 @@ static void end_measured(struct lane *lane, const struct frame *frame, uint64_t 
     lane_leave(lane, before);
 }
 
+/* The call was long: it, and all around it, is without what of its own time was a pause. */
+static __attribute__((noinline)) struct measured without_pause(struct lane *lane, struct calls *calls,
+                                                               const struct frame *frame,
+                                                               uint64_t now, struct measured measured)
+{
+    look_at_thread(lane, calls, now);
+    uint64_t paused = calls->paused - frame->paused;
+    if (paused >> 63) /* calls inside are without more than there was since */
+        return measured;
+    paused = paused < measured.self ? paused : measured.self;
+    calls->spent += paused;
+    calls->paused -= paused;
+    uint64_t spent = measured.spent + paused;
+    measured.spent = spent < UINT32_MAX ? (uint32_t)spent : UINT32_MAX;
+    measured.self -= paused;
+    measured.active -= paused;
+    return measured;
+}
+
 /* Of a call that is timed, which ends now. */
 static struct measured measure_call(struct lane *lane, const struct calls *calls,
                                     const struct frame *frame, uint64_t now)
@@ -496,12 +555,19 @@ static struct measured measure_call(struct lane *lane, const struct calls *calls
     };
 }
 
+static inline int is_long(const struct lane *lane, const struct measured *measured)
+{
+    return measured->self > lane->long_call - 1;
+}
+
 static void leave_one_in(struct lane *lane, struct calls *calls, struct frame *frame)
 {
     if (!frame->is_timed)
         return;
     uint64_t now = lane_now(lane);
     struct measured measured = measure_call(lane, calls, frame, now);
+    if (__builtin_expect(is_long(lane, &measured), 0))
+        measured = without_pause(lane, calls, frame, now, measured);
     if (frame->share)
         frame[-1].inner += measured.active * frame->share;
     if (frame->ref) {
@@ -558,7 +624,12 @@ static void enter_threshold(struct lane *lane, struct calls *calls, struct frame
     }
     frame->ref = place.ref;
     frame->began = place.slot ? place.time : lane_now(lane);
-    spent_since(calls, frame, from);
+    if (frame->mode & LAM_CALLS_ONE_IN) {
+        spent_since(lane, calls, frame, from);
+    } else {
+        frame->spent = calls->spent;
+        frame->start = calls_active(calls, frame->began);
+    }
     /* One that is long already and has none gets it now. */
     struct frame *outer = calls_around(calls, frame);
     if (outer > calls->frames && !outer->ref && frame->start - outer->start >= lane->rec->threshold)
@@ -626,6 +697,8 @@ static void end_long(struct lane *lane, struct calls *calls, struct frame *frame
 static void end_threshold(struct lane *lane, struct calls *calls, struct frame *frame, uint64_t now)
 {
     struct measured measured = measure_call(lane, calls, frame, now);
+    if (__builtin_expect(is_long(lane, &measured), 0))
+        measured = without_pause(lane, calls, frame, now, measured);
     if (frame[-1].is_picked)
         frame[-1].inner += measured.active;
     if (!frame->is_picked)
@@ -719,6 +792,18 @@ static void leave(struct lane *lane, struct calls *calls)
             leave_event(lane, calls, frame);
         calls->depth--;
     }
+    scopes_drop_ended(calls);
+    HANDLER_FENCE();
+    calls->busy = 0;
+}
+
+/* The same for a call, one in N: its end is read from the clock as soon as can be. */
+static inline void leave_sampled(struct lane *lane, struct calls *calls, struct frame *frame)
+{
+    calls->busy = 1;
+    HANDLER_FENCE();
+    leave_one_in(lane, calls, frame);
+    calls->depth--;
     scopes_drop_ended(calls);
     HANDLER_FENCE();
     calls->busy = 0;
@@ -959,7 +1044,10 @@ void lam_call_exit_event(struct lam_recorder *rec, uint32_t label)
                 lane_count(lane, STREAM_COUNT_UNBALANCED_EXITS);
         }
     }
-    leave(lane, calls);
+    if (top && top->mode == LAM_CALLS_ONE_IN && !calls->tree)
+        leave_sampled(lane, calls, top);
+    else
+        leave(lane, calls);
 }
 
 uint32_t lam_call_depth(struct lam_recorder *rec)
@@ -1009,6 +1097,8 @@ void calls_switch_track(struct lane *lane, struct calls *next, uint64_t now)
         left->left_at = now;
         tree_pause(left, now);
     }
+    if (left && is_to_look(lane, now))
+        look_at_thread(lane, left, now);
     lane->calls = next;
     if (next && next->left_at) {
         /* What threads count goes on from where another one's was, larger or smaller: by wrapping. A time that lags does not. */
@@ -1064,4 +1154,6 @@ void calls_leave_thread(struct lane *lane)
     if (lane->picks)
         sys_munmap(lane->picks, PICK_COUNTERS * sizeof *lane->picks);
     lane->picks = lane->quick_picks = NULL;
+    lane->clock_cost = 0; /* the lane's next thread measures anew */
+    lane->look_every = lane->long_call = lane->looked_at = 0;
 }

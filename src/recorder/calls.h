@@ -29,7 +29,7 @@ struct frame {
     uint64_t began; /* the clock's */
     uint64_t ref;   /* of its event; 0: none yet */
     uint64_t inner; /* active time of its direct calls, as far as they were timed. Of an interval, the time when it began */
-    uint64_t spent; /* the stack's when it began */
+    uint64_t spent, paused; /* the stack's when it began */
     uint64_t in_tree; /* of its direct calls' time, what is in the tree, where the frame itself is not */
     struct stream_tree_node *node;
     uint32_t label;
@@ -70,10 +70,11 @@ struct calls {
     uint32_t pool_size, pool_free; /* plus 1 */
     uint64_t away;                 /* how long the track was switched away altogether */
     uint64_t left_at;              /* when it was; 0: it runs */
-    uint64_t spent;                /* one in N: what recording took of its active time */
-    uint64_t flushed;              /* when the bottom's folds were written last */
-    struct call_tree *tree;        /* that the frames' nodes are in */
-    uint32_t root;                 /* node of this stack in it */
+    uint64_t spent; /* one in N: what recording took of its active time, and what was paused */
+    uint64_t paused; /* ... how long the thread was not let run, as far as no call is without it yet */
+    uint64_t flushed;       /* when the bottom's folds were written last */
+    struct call_tree *tree; /* that the frames' nodes are in */
+    uint32_t root;          /* node of this stack in it */
     struct stream_tree_node *root_node;
     uint32_t ticks; /* calls until the budget is looked at */
 };

@@ -91,6 +91,10 @@ struct lane {
     struct pick *quick_picks; /* the same while that is all that is done; NULL: not */
     uint64_t random;
     uint32_t clock_cost; /* what reading the clock takes, plus 1; 0: not measured yet */
+    uint64_t looked_at;  /* one in N: when it was last asked how long the thread did not run */
+    uint64_t look_every; /* ... and how often that is asked; 0: never */
+    uint64_t long_call;  /* ... own time of a call from which on that is of interest; 0: none */
+    uint64_t looked_wall, looked_cpu, looked_waits; /* what the kernel said then */
     struct call_tree *tree;
     struct perf_counter clock_counter;
     struct perf_counter counter[4];
