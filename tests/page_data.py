@@ -223,7 +223,7 @@ def same_calls(path, sources):
         def row_of(one):
             return None if one["function"] is None else rows[wanted["of"], one["kind"], one["function"], one["module"]]
         row = row_of(wanted)
-        for key in ("count", "samples", "calls_of_itself", "self_s", "time_s"):
+        for key in ("file", "line", "count", "samples", "calls_of_itself", "self_s", "time_s"):
             equal(functions[row].get(key), wanted[key], f"{wanted['function']}: {key}")
         for key, got in (("callers", callers[row]), ("callees", callees[row])):
             neighbours = [(row_of(one), one["count"], one["samples"], float(one["time_s"])) for one in wanted[key]]

@@ -112,8 +112,10 @@ export class Calls {
     return row < 0 ? "" : (this.table.text("kind", row) ?? "");
   }
 
+  // Its source, and the line where most of its time was.
   file(row: number): string {
-    return this.table.text("file", row) ?? "";
+    const [file, line] = [this.table.text("file", row), this.table.number("line", row)];
+    return file && line !== null ? `${file}:${line}` : (file ?? "");
   }
 
   // The largest that is called so; -1.

@@ -131,7 +131,8 @@ export class Flame {
   private zoom(node: FlameNode): void {
     const path: number[] = [];
     for (let n: FlameNode | null = node; n?.parent; n = n.parent) path.unshift(n.parent.children().indexOf(n));
-    this.state.set({ root: path.join(".") });
+    const row = node.parent ? this.rowOf(node) : -1;
+    this.state.set({ root: path.join("."), ...(row >= 0 ? { fn: row } : {}) }); // what is around it shows beside the list of functions
   }
 
   // Frames above the one in focus at full width, and all below it that are wide enough to be seen.

@@ -85,6 +85,8 @@ static void put_functions(const struct writer *w)
         json_member_str_n(w->json, "function", name->name.bytes, name->name.size);
         put_text(w->json, "module", name->module);
         put_text(w->json, "file", name->file);
+        if (name->line)
+            json_member_u64(w->json, "line", name->line);
         if (w->calls->is_of_samples) {
             json_member_u64(w->json, "samples", function->total.samples);
             json_member_u64(w->json, "self_samples", function->self.samples);
