@@ -81,7 +81,7 @@ int cmd_page(int argc, char **argv)
          &set.redacts, NULL, NULL},
         {"max-stacks", 0, "BYTES",
          "of the file, for flame graphs: small branches are cut to keep to it, and counted; 0 cuts "
-         "nothing [28KiB, and 256 bytes for each unit over 160]",
+         "nothing [26KiB, and 256 bytes for each unit over 160]",
          OPTION_BYTES, &set.max_stack_bytes, NULL, NULL},
         OPTION_ROW_MARKERS('m', &set.markers),
         {0},

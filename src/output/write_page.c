@@ -155,7 +155,7 @@ static void add_rows(struct page_work *work)
 /* A page of up to 160 units is bound to 250 KB beside its spans; each unit more brings its share, of stacks as well. */
 static size_t stack_bytes(const struct page_work *work)
 {
-    enum { BYTES = 28 << 10, UNITS = 160, BYTES_A_UNIT_MORE = 256 };
+    enum { BYTES = 26 << 10, UNITS = 160, BYTES_A_UNIT_MORE = 256 };
     size_t units = work->report->units.count, given = work->options->max_stack_bytes;
     size_t more = units > UNITS ? (units - UNITS) * BYTES_A_UNIT_MORE : 0;
     return given == PAGE_STACKS_BY_SIZE ? BYTES + more : given;
