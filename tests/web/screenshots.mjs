@@ -1,16 +1,16 @@
 // Pictures of a page for the documents.
 //
-//     node screenshots.mjs BROWSER PAGE.html DIRECTORY
+//     node screenshots.mjs BROWSER PAGE.html DIRECTORY [program]     of a build, or of a program that builds nothing
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
-const [browserPath, file, directory] = process.argv.slice(2);
+const [browserPath, file, directory, kind = "build"] = process.argv.slice(2);
 const browser = await chromium.launch({
   executablePath: browserPath,
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
 });
-const pictures = [
+const pictures = kind === "program" ? [["page-callers", "at=calls&fns=prime", "light", 1200, 620]] : [
   ["page-build", "at=build", "light", 1200, 860],
   ["page-inside", "at=inside&order=cpu&rows=large&time=unit", "light", 1200, 860],
   ["page-phases", "at=phases", "dark", 1200, 760],
