@@ -1,3 +1,4 @@
+/* ctest: TIMEOUT 900 */
 /* The flight recorder: of each thread the newest events are there, whatever the budget and the other threads. */
 #include "recorder/flight.h"
 #include "recorder/recording_test.h"

@@ -1,4 +1,4 @@
-/* ctest: TIMEOUT 120 */
+/* ctest: TIMEOUT 900 */
 /* Threads that come and go, forks of all sorts, signals in the middle, budgets, clocks that jump. */
 #include "lamella/lamella.h"
 #include "recorder/recorder_state.h"
