@@ -43,30 +43,61 @@ static int put_reading(const struct page_plan *plan, struct report_reading *read
     return rc;
 }
 
+/* What one reading of a recording fills. */
+struct page_reading {
+    struct report_reading report;
+    struct stack_slices slices;
+    struct page_events events;
+};
+
+static void close_reading(struct page_reading *reading)
+{
+    stack_slices_free(&reading->slices);
+    page_events_free(&reading->events);
+    report_reading_close(&reading->report);
+}
+
+static int open_reading(struct page_reading *reading, struct classifier *cls,
+                        const char *const *inputs, size_t count, bool want_stacks,
+                        struct lam_error *err)
+{
+    *reading = (struct page_reading){0};
+    stack_slices_init(&reading->slices);
+    struct profile_sink events = page_events_sink(&reading->events);
+    struct report_reading_options options = {.cls = cls,
+                                             .also = &events,
+                                             .by_unit = true,
+                                             .by_path = true,
+                                             .want_stacks = want_stacks,
+                                             .want_spans = true,
+                                             .slices = &reading->slices};
+    return report_reading_open(&reading->report, inputs, count, &options, err);
+}
+
+/* Who calls whom takes the samples' stacks in another form, which is much in a build, whose page has no room for it: that it is none is
+ * known when it has been read. */
+static bool is_sampled_program(const struct report *report)
+{
+    return report->session.has_samples && report->units.count == 0;
+}
+
 static int put_recording(const struct page_plan *plan, struct classifier *cls,
                          const char *const *inputs, size_t count, unsigned set, struct byteout *out,
                          struct lam_error *err)
 {
-    struct report_reading reading = {0};
-    struct stack_slices slices;
-    stack_slices_init(&slices);
-    struct page_events events = {0};
-    struct profile_sink events_sink = page_events_sink(&events);
-    struct report_reading_options options = {.cls = cls,
-                                             .also = &events_sink,
-                                             .by_unit = true,
-                                             .by_path = true,
-                                             .want_stacks = true,
-                                             .want_spans = true,
-                                             .slices = &slices};
-    struct page_options page = {
-        .name = path_name(inputs[0]), .set = set, .slices = &slices, .events = &events};
-    int rc = report_reading_open(&reading, inputs, count, &options, err);
+    struct page_reading reading;
+    int rc = open_reading(&reading, cls, inputs, count, false, err);
+    if (rc == LAM_OK && is_sampled_program(reading.report.report)) {
+        close_reading(&reading);
+        rc = open_reading(&reading, cls, inputs, count, true, err);
+    }
+    struct page_options page = {.name = path_name(inputs[0]),
+                                .set = set,
+                                .slices = &reading.slices,
+                                .events = &reading.events};
     if (rc == LAM_OK)
-        rc = put_reading(plan, &reading, &page, out, err);
-    stack_slices_free(&slices);
-    page_events_free(&events);
-    report_reading_close(&reading);
+        rc = put_reading(plan, &reading.report, &page, out, err);
+    close_reading(&reading);
     return rc;
 }
 
