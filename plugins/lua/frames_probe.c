@@ -39,14 +39,17 @@ static bool has_function(const void *call)
     return (tag != TAG_LUA && tag != TAG_C) || is_readable(read_pointer(value, 0), CLOSURE_PROTO + 8);
 }
 
-/* Does a list of calls begin there, that ends? */
+/* Does a list of calls begin there, that ends? In a circle the call that is kept in mind comes again. */
 static bool has_outermost(const void *call)
 {
-    for (int i = 0; i < CALLS_MAX; i++, call = call_previous(call)) {
+    const void *kept = NULL;
+    for (int i = 1; i <= CALLS_MAX && call != kept; i++, call = call_previous(call)) {
         if (!is_readable(call, CALL_BYTES))
             return false;
         if (!call_previous(call))
             return true;
+        if ((i & (i - 1)) == 0)
+            kept = call;
     }
     return false;
 }
