@@ -219,6 +219,28 @@ def faults_at_the_head(where):
         check(f"{args[0]} names the file once", err.splitlines()[0].count("noisy.mm_profdata") == 1 and "damaged: at byte" in err, err)
 
 
+def added_up_by_all(where):
+    """So many events that all cores add them up by path; and where two overlap, one must."""
+    count = 1100000
+    for crossing in False, True:
+        profile = Profile()
+        kind, outer, empty = profile.text("Query"), profile.text("outer"), profile.text("empty")
+        profile.add(kind, profile.text("inner"), 1, 10, 30)
+        profile.events += count * event(kind, empty, 1, 50, 50)
+        profile.add(kind, outer, 1, 0, 100)
+        if crossing:
+            profile.add(kind, profile.text("across"), 1, 60, 150)
+        path = write(os.path.join(where, "many.mm_profdata"), profile.bytes())
+        outputs = set()
+        for threads in "1", "2", "5":
+            os.environ["LAMELLA_THREADS"] = threads
+            outputs.add(lamella("export", "--to", "folded", path, limit=True)[1])
+        del os.environ["LAMELLA_THREADS"]
+        lines = [b"rustc;across 90"] * crossing + [b"rustc;outer 80", b"rustc;outer;empty 0", b"rustc;outer;inner 20"]
+        check("folded by any number of threads", outputs == {b"".join(line + b"\n" for line in lines)}, outputs)
+        os.remove(path)
+
+
 def good_and(where, path):
     directory = os.path.join(where, "good-and-cut")
     os.mkdir(directory)
@@ -455,6 +477,7 @@ def main():
         faults_at_the_head(where)
         full_output(where)
         mixed_kinds(where)
+        added_up_by_all(where)
         hostile_names(where)
         exploding_texts(where)
         very_deep(where)

@@ -37,7 +37,7 @@ static int reserve(struct profdata_nested_lane *lane, size_t more)
     if (!grown)
         return LAM_E_NOMEM;
     for (size_t i = 0; i < BOTTOM; i++)
-        grown[i].start = -1;
+        grown[i] = (struct profdata_nested_open){.start = -1};
     lane->bottom = grown;
     lane->capacity = (uint32_t)capacity;
     return LAM_OK;
@@ -87,9 +87,21 @@ static inline void push(struct profdata_nested_open *place, uint64_t start, uint
     place->label = label;
 }
 
+/* One more interval of a label in what is under way at `around`. */
+static inline int add_path(struct profdata_nested *nested, uint32_t around, uint32_t label,
+                           uint64_t length, uint32_t *path)
+{
+    int rc = profdata_path_step(&nested->sums->paths, around, label, path);
+    if (rc >= 0)
+        profdata_path_add(&nested->sums->paths, *path, length);
+    return rc;
+}
+
 /* An empty interval holds nothing, and lies in nothing that it only touches. */
-static int add_empty(struct profdata_nested *nested, uint32_t lane_index,
-                     const struct block_item *item, size_t count)
+static inline __attribute__((always_inline)) int add_empty(struct profdata_nested *nested,
+                                                           uint32_t lane_index,
+                                                           const struct block_item *item,
+                                                           size_t count, bool has_paths)
 {
     struct profdata_nested_lane *lane = &nested->lanes.items[lane_index];
     const struct profdata_nested_open *stack = stack_of(lane);
@@ -99,13 +111,20 @@ static int add_empty(struct profdata_nested *nested, uint32_t lane_index,
         within--;
     lane->backward += item->start > item->end;
     lane->interval_start = item->end < lane->interval_start ? item->end : lane->interval_start;
+    int rc = has_paths
+                 ? add_path(nested, stack[(ptrdiff_t)within - 1].path, item->label, 0, &(uint32_t){0})
+                 : LAM_OK;
+    if (rc < 0)
+        return rc;
     return profdata_sum_add(sum, 0, was_met(sum, lane_index, stack, count, within, item->label));
 }
 
 /* What was pushed last is the top, so its start is at hand, and that of the one below it is whenever the top was not left: no number has
  * to be waited for to know which of the two goes on, and only to leave more than one takes a branch. */
-static inline int add_intervals(struct profdata_nested *nested, uint32_t lane_index,
-                                const struct block *block)
+static inline __attribute__((always_inline)) int add_intervals(struct profdata_nested *nested,
+                                                               uint32_t lane_index,
+                                                               const struct block *block,
+                                                               bool has_paths)
 {
     struct profdata_nested_lane *lane = &nested->lanes.items[lane_index];
     struct profdata_sum *sums = nested->sums->sums;
@@ -130,7 +149,7 @@ static inline int add_intervals(struct profdata_nested *nested, uint32_t lane_in
             top = stack[(ptrdiff_t)count - 1].start;
         }
         if (item.start >= item.end) {
-            rc = add_empty(nested, lane_index, &item, count);
+            rc = add_empty(nested, lane_index, &item, count, has_paths);
             below = stack[(ptrdiff_t)count - 2].start;
             continue;
         }
@@ -147,6 +166,9 @@ static inline int add_intervals(struct profdata_nested *nested, uint32_t lane_in
         struct profdata_sum *sum = &sums[item.label];
         bool is_recursive = was_met(sum, lane_index, stack, count, count, item.label);
         rc = profdata_sum_add(sum, length, is_recursive);
+        if (has_paths && rc >= 0)
+            rc = add_path(nested, stack[(ptrdiff_t)count - 1].path, item.label, length,
+                          &stack[count].path);
         push(&stack[count++], item.start, item.end, item.label);
         below = top;
         top = (int64_t)item.start;
@@ -156,6 +178,19 @@ static inline int add_intervals(struct profdata_nested *nested, uint32_t lane_in
     lane->last_end = last_end;
     lane->count = (uint32_t)count;
     return rc;
+}
+
+/* Each by itself, so that what most ask for is as short as it can be. */
+static __attribute__((noinline)) int add_with_paths(struct profdata_nested *nested,
+                                                    uint32_t lane_index, const struct block *block)
+{
+    return add_intervals(nested, lane_index, block, true);
+}
+
+static int add_without_paths(struct profdata_nested *nested, uint32_t lane_index,
+                             const struct block *block)
+{
+    return add_intervals(nested, lane_index, block, false);
 }
 
 static void add_marks(struct profdata_nested *nested, uint32_t lane_index, const struct block *block)
@@ -246,7 +281,9 @@ static inline __attribute__((always_inline)) int walk_run(struct profdata_nested
         if (rc >= 0)
             rc = read_block(nested, bytes, count, is_wide, &block);
         if (rc >= 0)
-            rc = add_intervals(nested, lane_index, &block);
+            rc = profdata_path_sums_wanted(&nested->sums->paths)
+                     ? add_with_paths(nested, lane_index, &block)
+                     : add_without_paths(nested, lane_index, &block);
         if (rc < 0)
             return rc;
         add_marks(nested, lane_index, &block);
@@ -287,9 +324,13 @@ int profdata_nested_enter(struct profdata_nested *nested, uint32_t lane_index, u
     int rc = reserve(lane, 1);
     if (rc < 0)
         return rc;
-    was_met(&nested->sums->sums[label], lane_index, stack_of(lane), lane->count, lane->count, label);
-    push(&stack_of(lane)[lane->count++], start, end, label);
-    return LAM_OK;
+    struct profdata_nested_open *stack = stack_of(lane);
+    was_met(&nested->sums->sums[label], lane_index, stack, lane->count, lane->count, label);
+    if (profdata_path_sums_wanted(&nested->sums->paths))
+        rc = profdata_path_step(&nested->sums->paths, stack[(ptrdiff_t)lane->count - 1].path, label,
+                                &stack[lane->count].path);
+    push(&stack[lane->count++], start, end, label);
+    return rc;
 }
 
 void profdata_nested_until(struct profdata_nested_lane *lane, uint64_t end)

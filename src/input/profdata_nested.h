@@ -15,6 +15,7 @@ struct profdata_nested_open { /* an interval under way */
     int64_t start;            /* those at the bottom begin before all times */
     uint64_t end;
     uint32_t label;
+    uint32_t path; /* of the sums', where they have any; 0 at the bottom */
 };
 
 struct profdata_nested_lane { /* of a thread */

@@ -161,9 +161,11 @@ static int walk_chunk(void *ctx, size_t item, unsigned number)
 }
 
 static int open_worker(struct worker *worker, const struct chunks *chunks,
-                       struct profdata_names *names)
+                       struct profdata_names *names, size_t max_paths)
 {
     int rc = profdata_sums_open(&worker->sums, names, 0);
+    if (rc >= 0 && max_paths)
+        rc = profdata_path_sums_open(&worker->sums.paths, max_paths);
     worker->threads = *chunks->walk->threads; /* borrowed: items and map are only read */
     return rc < 0
                ? rc
@@ -185,7 +187,7 @@ int profdata_walk_chunks(struct profdata_walk *walk, struct profdata_skeleton *s
     chunks.workers = mem_zalloc(count, sizeof *chunks.workers);
     int rc = chunks.workers ? LAM_OK : LAM_E_NOMEM;
     for (size_t i = 0; rc >= 0 && i < count; i++)
-        rc = open_worker(&chunks.workers[i], &chunks, sums->names);
+        rc = open_worker(&chunks.workers[i], &chunks, sums->names, sums->paths.max / count);
     if (rc >= 0)
         rc = pool_run(pool, skeleton->chunks, walk_chunk, &chunks);
     for (size_t i = 0; rc >= 0 && i < count; i++) {

@@ -14,11 +14,24 @@ static bool has_branches(const struct profile_sink *sink)
     return sink->branches && !sink->wants.sums && !sink->wants.paths;
 }
 
+static bool adds_up(const struct profdata_walk *walk)
+{
+    return walk->sink->wants.sums || walk->sink->wants.path_sums;
+}
+
+/* 0: the sink wants none. */
+static size_t max_paths(const struct profdata_walk *walk)
+{
+    if (!walk->sink->wants.path_sums)
+        return 0;
+    return walk->pool ? PROFDATA_PATHS_MAX : PROFDATA_PATHS_OF_ONE;
+}
+
 /* Looking and adding up in one go takes the least time of all cores together, many at once the least until it is done. */
 static bool goes_straight(const struct profdata_walk *walk)
 {
-    return walk->sink->wants.sums && (pool_threads(walk->pool) == 1 ||
-                                      profdata_event_count(walk->file) <= STRAIGHT_EVENTS_MAX);
+    return adds_up(walk) && (pool_threads(walk->pool) == 1 ||
+                             profdata_event_count(walk->file) <= STRAIGHT_EVENTS_MAX);
 }
 
 /* UNSUPPORTED, and nothing has been done, where the file needs more than that; with faults in its strings, too: see ready_sums(). */
@@ -26,7 +39,7 @@ static int look_and_add(struct profdata_walk *walk)
 {
     struct profdata_faults faults = walk->file->faults;
     struct profdata_added **added = &walk->ready.sums;
-    *added = profdata_added_new(walk->strings, 0);
+    *added = profdata_added_new(walk->strings, 0, max_paths(walk));
     if (!*added)
         return LAM_E_NOMEM;
     int rc = profdata_walk_straight(walk, &(*added)->sums, walk->threads);
@@ -58,7 +71,7 @@ int profdata_push_look(struct profdata_walk *walk)
                                ? PROFDATA_FORWARD_PART_EVENTS
                                : PROFDATA_PART_EVENTS;
     walk->skeleton.chunk_events = is_in_parts ? part_events : 0;
-    bool has_chunks = is_in_parts || (walk->sink->wants.sums && !is_straight);
+    bool has_chunks = is_in_parts || (adds_up(walk) && !is_straight);
     rc = profdata_look(file, walk->pool, walk->threads, has_chunks ? &walk->skeleton : NULL);
     if (walk->threads->left_out)
         profdata_fault(file, LAM_E_TOOBIG, file->size,
@@ -140,14 +153,18 @@ static int ready_sums(struct profdata_walk *walk)
     struct profdata_added **added = &walk->ready.sums;
     struct profdata_faults faults = walk->file->faults;
     size_t threads = walk->threads->items.count;
-    *added = profdata_added_new(walk->strings, threads);
+    *added = profdata_added_new(walk->strings, threads, max_paths(walk));
     if (*added && !order->events && walk->skeleton.chunks > 1) {
         int rc = profdata_walk_chunks(walk, &walk->skeleton, walk->pool, &(*added)->sums);
         if (rc != LAM_E_UNSUPPORTED && walk->file->faults.all.count == faults.all.count)
             return rc;
         walk->file->faults = faults;
         profdata_added_free(added);
-        *added = profdata_added_new(walk->strings, threads);
+        *added = profdata_added_new(walk->strings, threads, 0);
+    }
+    if (*added && walk->sink->wants.path_sums) {
+        profdata_added_free(added); /* its events are told */
+        return LAM_OK;
     }
     return *added ? profdata_walk_sums(walk, order, &(*added)->sums) : LAM_E_NOMEM;
 }
@@ -156,6 +173,8 @@ static int push_sums(struct profdata_walk *walk)
 {
     const struct profdata_sums *sums = &walk->ready.sums->sums;
     int rc = push_thread_sums(walk, sums);
+    if (rc >= 0 && walk->sink->wants.path_sums)
+        return profdata_sums_push_paths(sums, walk->labels, walk->paths, walk->sink, walk->process);
     return rc < 0 ? rc : profdata_sums_push(sums, walk->labels, walk->sink, walk->process);
 }
 
@@ -172,7 +191,7 @@ static int ready_parts(struct profdata_walk *walk)
 int profdata_push_ready(struct profdata_walk *walk)
 {
     int rc = profdata_sort(walk->file, walk->threads, &walk->ready.order);
-    if (rc >= 0 && walk->sink->wants.sums)
+    if (rc >= 0 && adds_up(walk))
         return walk->ready.sums ? rc : ready_sums(walk);
     return rc >= 0 && has_branches(walk->sink) ? ready_parts(walk) : rc;
 }
@@ -180,7 +199,7 @@ int profdata_push_ready(struct profdata_walk *walk)
 static int walk_events(struct profdata_walk *walk)
 {
     const struct profdata_order *order = &walk->ready.order;
-    if (walk->sink->wants.sums)
+    if (walk->ready.sums)
         return push_sums(walk);
     if (walk->ready.is_in_parts)
         return profdata_walk_parts(&walk, 1, walk->pool);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "input/interval_nest.h"
 
 static_assert(sizeof(struct profdata_sum) == 64, "an interval adds to one cache line");
 
@@ -36,17 +37,22 @@ void profdata_sums_free(struct profdata_sums *sums)
         array_free(&sums->tables[i]);
     map_free(&sums->kinds);
     map_free(&sums->pairs);
+    profdata_path_sums_free(&sums->paths);
     *sums = (struct profdata_sums){.names = NULL};
 }
 
-struct profdata_added *profdata_added_new(struct profdata_strings *strings, size_t threads)
+struct profdata_added *profdata_added_new(struct profdata_strings *strings, size_t threads,
+                                          size_t max_paths)
 {
     struct profdata_added *added = mem_zalloc(1, sizeof *added);
     if (!added)
         return NULL;
     added->names.strings = strings;
     pthread_mutex_init(&added->names.lock, NULL);
-    if (profdata_sums_open(&added->sums, &added->names, threads) < 0)
+    int rc = profdata_sums_open(&added->sums, &added->names, threads);
+    if (rc >= 0 && max_paths)
+        rc = profdata_path_sums_open(&added->sums.paths, max_paths);
+    if (rc < 0)
         profdata_added_free(&added);
     return added;
 }
@@ -209,13 +215,15 @@ static void add_values(struct profdata_marks *to, const struct profdata_marks *f
 
 int profdata_sums_merge(struct profdata_sums *into, const struct profdata_sums *from)
 {
-    int rc = LAM_OK;
+    uint32_t *labels = mem_zalloc((size_t)from->count + 1, sizeof *labels);
+    int rc = labels ? LAM_OK : LAM_E_NOMEM;
     for (uint32_t i = 0; rc >= 0 && i < from->count; i++) {
         const struct profdata_sum *sum = &from->sums[i];
-        uint32_t label;
+        uint32_t label = 0;
         rc = profdata_sums_label(into, from->keys[i].kind, from->keys[i].id, &label);
         if (rc < 0)
-            return rc;
+            break;
+        labels[i] = label;
         struct profdata_sum *to = &into->sums[label];
         to->wall += sum->wall;
         to->inner += sum->inner;
@@ -225,6 +233,9 @@ int profdata_sums_merge(struct profdata_sums *into, const struct profdata_sums *
         add_values(&into->marks[label], &from->marks[i]);
         rc = duration_histogram_merge(&to->durations, &sum->durations);
     }
+    if (rc >= 0 && profdata_path_sums_wanted(&into->paths))
+        rc = profdata_path_sums_merge(&into->paths, &from->paths, labels);
+    mem_free(labels);
     return rc;
 }
 
@@ -258,5 +269,42 @@ int profdata_sums_push(const struct profdata_sums *sums, struct profdata_labels 
         if (rc >= 0 && sink->ops->sum && told.intervals + told.instants > 0)
             rc = sink->ops->sum(sink->ctx, &told);
     }
+    return rc;
+}
+
+/* Of each path's time what its children have is theirs. */
+static uint64_t *self_of_paths(const struct profdata_path_sums *paths)
+{
+    uint64_t *self = mem_zalloc(paths->nodes.count + 1, sizeof *self);
+    for (size_t i = 1; self && i < paths->nodes.count; i++) {
+        const struct profdata_path_sum *sum = &paths->nodes.items[i];
+        self[i] += sum->total;
+        self[sum->parent] -= sum->total;
+    }
+    return self;
+}
+
+int profdata_sums_push_paths(const struct profdata_sums *sums, struct profdata_labels *labels,
+                             struct interval_paths *paths, const struct profile_sink *sink,
+                             uint32_t process)
+{
+    size_t count = sums->paths.nodes.count;
+    uint64_t *self = self_of_paths(&sums->paths);
+    uint32_t *ids = mem_zalloc(count + 1, sizeof *ids);
+    int rc = self && ids ? LAM_OK : LAM_E_NOMEM;
+    for (size_t i = 1; rc >= 0 && i < count; i++) {
+        const struct profdata_path_sum *sum = &sums->paths.nodes.items[i];
+        const struct profdata_key *key = &sums->keys[sum->label];
+        struct profile_fold told = {
+            .process = process, .count = sum->count, .total_ns = sum->total, .self_ns = self[i]};
+        rc = profdata_label(labels, sums->names->strings, key->kind, key->id, &told.label);
+        if (rc >= 0)
+            rc = interval_paths_step(paths, sink, ids[sum->parent], told.label, &ids[i]);
+        told.path = ids[i];
+        if (rc >= 0 && sink->ops->fold && told.count)
+            rc = sink->ops->fold(sink->ctx, &told);
+    }
+    mem_free(self);
+    mem_free(ids);
     return rc;
 }

@@ -8,6 +8,7 @@
 
 #include "input/profdata_events.h"
 #include "input/profdata_labels.h"
+#include "input/profdata_path_sums.h"
 #include "profile/duration_histogram.h"
 
 /* What the workers of one file share: names that no table gives at once are found by one at a time. */
@@ -62,6 +63,8 @@ struct profdata_sums {
     LAM_ARRAY(uint32_t) tables[PROFDATA_SUMS_KINDS]; /* by name: label + 1 */
     struct map kinds;                                /* name of a kind → its table */
     struct map pairs; /* table << 32 | name → label, of further kinds */
+
+    struct profdata_path_sums paths; /* where they are wanted */
 };
 
 /* An all-zero one is empty, and may be freed. LAM_OK or LAM_E_NOMEM. */
@@ -77,8 +80,9 @@ struct profdata_added {
     struct profdata_sums sums;
 };
 
-/* Opened for so many threads; NULL when memory is short. */
-struct profdata_added *profdata_added_new(struct profdata_strings *strings, size_t threads);
+/* Opened for so many threads, with so many paths (0: none are wanted); NULL when memory is short. */
+struct profdata_added *profdata_added_new(struct profdata_strings *strings, size_t threads,
+                                          size_t max_paths);
 void profdata_added_free(struct profdata_added **added); /* NULL in it is fine */
 
 int profdata_sums_label_slow(struct profdata_sums *sums, uint64_t kind, uint64_t id, uint32_t *label);
@@ -142,5 +146,11 @@ int profdata_sums_merge(struct profdata_sums *into, const struct profdata_sums *
 /* Tells the sink. LAM_OK, LAM_E_NOMEM or the sink's code. */
 int profdata_sums_push(const struct profdata_sums *sums, struct profdata_labels *labels,
                        const struct profile_sink *sink, uint32_t process);
+
+/* Tells the paths, as folds. Codes as above, and LAM_E_FULL. */
+struct interval_paths;
+int profdata_sums_push_paths(const struct profdata_sums *sums, struct profdata_labels *labels,
+                             struct interval_paths *paths, const struct profile_sink *sink,
+                             uint32_t process);
 
 #endif

@@ -1,5 +1,6 @@
 /* For tests: the events of a self-profile added up four ways, which must agree: one by one as a sink is told of them, by the walk that
- * knows all rules into sums, straight into sums, and by many walks of a chunk each. */
+ * knows all rules into sums, straight into sums, and by many walks of a chunk each; paths the same three ways (the walk that knows all
+ * rules makes no sums of them). */
 #ifndef LAMELLA_INPUT_PROFDATA_TALLY_TEST_H
 #define LAMELLA_INPUT_PROFDATA_TALLY_TEST_H
 
@@ -15,7 +16,13 @@ struct tally_label {
     uint64_t instants, values, value_sum;
 };
 
+struct tally_path {
+    uint64_t names, count, self_ns; /* names: hash of the labels on the way */
+};
+
 struct tally {
+    LAM_ARRAY(struct tally_path) paths; /* by path of the push */
+    bool has_paths;
     LAM_ARRAY(struct tally_label) labels; /* by label of the push */
     LAM_ARRAY(uint64_t) self_ns;          /* by thread of the push */
     uint64_t backward, overlapping;
@@ -41,6 +48,41 @@ static inline void tally_free(struct tally *tally)
 {
     array_free(&tally->labels);
     array_free(&tally->self_ns);
+    array_free(&tally->paths);
+}
+
+static inline struct tally_path *tally_path(struct tally *tally, uint32_t path)
+{
+    if (path >= tally->paths.count && array_resize(&tally->paths, (size_t)path + 1) < 0)
+        abort();
+    return &tally->paths.items[path];
+}
+
+static inline int tally_on_path(void *ctx, const struct profile_path *path)
+{
+    uint64_t around = tally_path(ctx, path->parent)->names;
+    tally_path(ctx, path->path)->names = hash_combine(around + 1, path->label);
+    return LAM_OK;
+}
+
+static inline int tally_fold(void *ctx, const struct profile_fold *it)
+{
+    struct tally_path *path = tally_path(ctx, it->path);
+    path->count += it->count;
+    path->self_ns += it->self_ns;
+    return LAM_OK;
+}
+
+/* Whatever their order. */
+static inline uint64_t tally_paths_sum(const struct tally *tally)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < tally->paths.count; i++) {
+        const struct tally_path *path = &tally->paths.items[i];
+        if (path->count)
+            sum += hash_combine(hash_combine(path->names, path->count), path->self_ns);
+    }
+    return sum;
 }
 
 static inline int tally_interval(void *ctx, const struct profile_interval *it)
@@ -56,6 +98,7 @@ static inline int tally_interval(void *ctx, const struct profile_interval *it)
     to->time_ns += it->flags & PROFILE_INTERVAL_RECURSIVE ? 0 : wall;
     to->bucket_sum += duration_bucket(wall);
     tally_self(tally, it->thread - 1, it->self_ns);
+    tally_fold(tally, &(struct profile_fold){.path = it->path, .count = 1, .self_ns = it->self_ns});
     tally->backward += (it->flags & PROFILE_INTERVAL_BACKWARD) != 0;
     tally->overlapping += (it->flags & PROFILE_INTERVAL_OVERLAPS) != 0;
     return LAM_OK;
@@ -136,9 +179,13 @@ static inline int tally_chunks(struct profdata_walk *walk, struct profdata_order
 static inline bool tally_sums(struct profdata_walk *walk, struct profdata_order *order, int way,
                               uint64_t chunk_events, struct pool *pool, struct tally *tally)
 {
-    static const struct profile_sink_ops ops = {.sum = tally_sum};
-    struct profile_sink sink = {.ctx = tally, .ops = &ops};
-    struct profdata_added *added = profdata_added_new(walk->strings, walk->threads->items.count);
+    static const struct profile_sink_ops ops = {
+        .sum = tally_sum, .path = tally_on_path, .fold = tally_fold};
+    struct profile_sink sink = {.ctx = tally, .ops = &ops, .wants = {.paths = true}};
+    struct interval_paths paths = {.count = 0};
+    tally->has_paths = chunk_events || way == TALLY_STRAIGHT;
+    struct profdata_added *added = profdata_added_new(walk->strings, walk->threads->items.count,
+                                                      tally->has_paths ? PROFDATA_PATHS_MAX : 0);
     if (!added)
         abort();
     struct profdata_sums *sums = &added->sums;
@@ -147,8 +194,10 @@ static inline bool tally_sums(struct profdata_walk *walk, struct profdata_order 
                                      : profdata_walk_sums(walk, order, sums);
     if (rc < 0 && rc != LAM_E_UNSUPPORTED)
         abort();
-    if (rc >= 0 && profdata_sums_push(sums, walk->labels, &sink, 1) < 0)
+    if (rc >= 0 && (profdata_sums_push(sums, walk->labels, &sink, 1) < 0 ||
+                    profdata_sums_push_paths(sums, walk->labels, &paths, &sink, 1) < 0))
         abort();
+    interval_paths_free(&paths);
     for (size_t i = 0; i < sums->lane_count; i++) {
         tally->backward += sums->lanes[i].backward;
         tally->overlapping += sums->lanes[i].overlapping;
@@ -178,6 +227,8 @@ static inline bool tally_equal(const struct tally *a, const struct tally *b)
         if (memcmp(left, right, sizeof none) != 0)
             return false;
     }
+    if (a->has_paths && b->has_paths && tally_paths_sum(a) != tally_paths_sum(b))
+        return false;
     return a->backward == b->backward && a->overlapping == b->overlapping && tally_same_self(a, b);
 }
 
@@ -185,9 +236,10 @@ static inline bool tally_equal(const struct tally *a, const struct tally *b)
 static inline int tally_check(struct profdata_file *file, struct pool *pool,
                               const uint64_t *chunk_events, size_t sizes, bool *straight)
 {
-    static const struct profile_sink_ops ops = {.interval = tally_interval, .instant = tally_instant};
-    struct tally told = {.backward = 0};
-    struct profile_sink sink = {.ctx = &told, .ops = &ops};
+    static const struct profile_sink_ops ops = {
+        .interval = tally_interval, .instant = tally_instant, .path = tally_on_path};
+    struct tally told = {.has_paths = true};
+    struct profile_sink sink = {.ctx = &told, .ops = &ops, .wants = {.paths = true}};
     struct profdata_rig rig;
     profdata_rig_open(&rig, file, &sink, NULL, 0);
     if (profdata_walk_backward(&rig.walk, &rig.order) < 0)

@@ -512,6 +512,7 @@ struct profile_sink merge_small_sink(struct merge_small *merge)
 {
     struct profile_wants wants = merge->to.wants;
     wants.order = PROFILE_ORDER_START;
+    wants.path_sums = false;
     return (struct profile_sink){.ctx = merge, .ops = &merge_ops, .wants = wants};
 }
 

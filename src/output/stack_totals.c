@@ -146,6 +146,7 @@ struct profile_sink stack_totals_sink(struct stack_totals *totals)
         .ops = &totals_ops,
         .wants = {.order = PROFILE_ORDER_ANY,
                   .paths = true,
+                  .path_sums = totals->takes_sums,
                   .sample_paths = totals->options.values == EXPORT_VALUES_MIXED}};
 }
 

@@ -32,6 +32,7 @@ struct stack_totals {
     LAM_ARRAY(uint32_t) groups; /* process → group; STACK_GROUP_NONE: left out */
     bool (*wants_process)(void *ctx, const struct profile_process *process); /* NULL: all */
     void *wants_ctx;
+    bool takes_sums; /* the numbers of paths mean nothing to whoever reads them: set before the push */
     struct export_labels labels;
     struct export_frames frames;
     LAM_ARRAY(struct stack_path) paths;

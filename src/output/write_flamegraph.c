@@ -50,6 +50,8 @@ int write_flamegraph_open(void **state, const struct export_options *options, st
     int rc = stack_totals_open(&flame->totals, options, err);
     if (rc < 0)
         write_flamegraph_close(state);
+    else /* the tree goes by names */
+        flame->totals->takes_sums = options->values != EXPORT_VALUES_MIXED;
     return rc;
 }
 

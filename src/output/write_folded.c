@@ -36,6 +36,8 @@ int write_folded_open(void **state, const struct export_options *options, struct
     int rc = stack_totals_open(&folded->totals, options, err);
     if (rc < 0)
         write_folded_close(state);
+    else /* the tree goes by names */
+        folded->totals->takes_sums = options->values != EXPORT_VALUES_MIXED;
     return rc;
 }
 

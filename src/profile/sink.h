@@ -338,6 +338,8 @@ struct profile_wants {
     bool paths;    /* profile_path, and path ids in events */
     bool fold_paths; /* the same for folds alone: of programs with millions of paths, few lead to a fold */
     bool sample_paths; /* profile_sample_path; only with `paths` */
+    bool path_sums; /* only with `paths`: a profile_fold for each path of a process, of all its threads together (thread 0), instead of
+                     intervals and instants, where the input can */
     bool sums; /* profile_sum and profile_thread_sum instead of intervals and instants, where the input can; never with
                   args or paths */
 };
