@@ -209,16 +209,16 @@ static const char *wish_count(lua_State *L, int *count)
 static const char *read_wishes(lua_State *L, struct wishes *wishes)
 {
     *wishes = (struct wishes){.count = look_every()};
-    if (wishes->count < 0)
-        return WRONG_VARIABLE;
-    if (lua_isnoneornil(L, 1))
-        return NULL;
-    if (!lua_istable(L, 1))
-        return lua_pushfstring(L, "start takes a table, not %s", luaL_typename(L, 1));
-    const char *refused = refuse_keys(L);
-    refused = refused ? refused : wish_text(L, "path", &wishes->path);
-    refused = refused ? refused : wish_text(L, "options", &wishes->options);
-    return refused ? refused : wish_count(L, &wishes->count);
+    const char *refused = NULL;
+    if (lua_istable(L, 1)) {
+        refused = refuse_keys(L);
+        refused = refused ? refused : wish_text(L, "path", &wishes->path);
+        refused = refused ? refused : wish_text(L, "options", &wishes->options);
+        refused = refused ? refused : wish_count(L, &wishes->count);
+    } else if (!lua_isnoneornil(L, 1)) {
+        refused = lua_pushfstring(L, "start takes a table, not %s", luaL_typename(L, 1));
+    }
+    return refused || wishes->count >= 0 ? refused : WRONG_VARIABLE;
 }
 
 /* start([{path =, options =, count =}]): true, and what of it does not count, if anything; or nil and why not. */
