@@ -191,6 +191,9 @@ def standard_input(where):
                         (b"LAMELLA\n" * 99, "standard input: ")):
         code, out, err = run_with("report", "-", stdin=stdin)
         check(f"{stdin[:9]} is refused", code == 1 and says in err and err.count("\n") == 1, err)
+    for args, says in (("probe", "-"), "a self-profile (.mm_profdata); probe takes a recording"), (("view", "--raw", "-"), "--raw takes a path"):
+        code, out, err = run_with(*args, stdin=good())
+        check(f"{args} is refused", code == 1 and "standard input: " + says in err and err.count("\n") == 1, err)
     code, _, err = run_with("report", "/dev/stdin", stdin=good())
     check("a pipe by its name is refused with the way", code == 1 and "a pipe, neither a file nor a directory; '-' reads standard input" in err, err)
 

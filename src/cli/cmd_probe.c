@@ -5,6 +5,7 @@
 #include "analysis/report.h"
 #include "analysis/sink_tee.h"
 #include "analysis/symbol_names.h"
+#include "base/file_input.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/units.h"
@@ -122,6 +123,9 @@ static int run_probe(const struct probe_settings *set, struct lam_error *err)
     struct report *report = NULL;
     enum input_kind kind; /* first: what is not there needs no word about its symbols */
     int rc = input_kind_of(set->recording, &kind, err);
+    if (rc == LAM_OK && kind != INPUT_RECORDING && kind != INPUT_STREAM)
+        rc = lam_error_set(err, LAM_E_UNSUPPORTED, "%s: %s; probe takes a recording",
+                           file_input_name(set->recording), input_kind_text(kind));
     if (rc == LAM_OK)
         rc = classifier_open(&cls, &options, err);
     if (rc == LAM_OK) {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/byteout.h"
-#include "base/file.h"
+#include "base/file_input.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "cli/command.h"
@@ -69,6 +69,8 @@ static int parse_show(void *target, const char *text, struct lam_error *err)
 /* Streams of a directory, or the one file. */
 static int view_raw(const char *path, bool is_json, struct byteout *out, struct lam_error *err)
 {
+    if (file_input_is_stdin(path))
+        return lam_error_set(err, LAM_E_UNSUPPORTED, "standard input: --raw takes a path");
     recording_make_ready(path);
     if (!path_is_dir(path))
         return write_view_raw(path, is_json, out, err);
