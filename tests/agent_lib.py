@@ -32,7 +32,8 @@ def optional(name, *command):
     if not shutil.which(words[0]):
         raise Skip(f"{words[0]} is not installed")
     env = dict(os.environ, HOME=os.environ.get("HOME", os.getcwd()), CGO_ENABLED=os.environ.get("CGO_ENABLED", "1"))
-    env.setdefault("GOCACHE", os.path.join(os.getcwd(), "gocache"))
+    # Go's own library is compiled once, for all tests and presets.
+    env.setdefault("GOCACHE", os.path.join(os.path.abspath(SRC), "build", "gocache"))
     env.setdefault("GOFLAGS", "-mod=mod")
     done = subprocess.run(words, capture_output=True, env=env)
     if done.returncode:
@@ -51,10 +52,11 @@ def shell_code(returncode):
     return 128 - returncode if returncode < 0 else returncode
 
 
-def same(command, out="r.lamella", options=(), before=(), **kwargs):
-    """Runs the command plain and recorded and wants the same stdout, stderr and exit code. Returns the recorded run."""
+def same(command, out="r.lamella", options=(), before=(), first=None, **kwargs):
+    """Runs the command plain (or takes what it did so before, `first`) and recorded and wants the same stdout, stderr and exit code.
+    Returns the recorded run."""
     kwargs.setdefault("timeout", 120)
-    first = plain(*command, **kwargs)
+    first = first or plain(*command, **kwargs)
     kwargs.setdefault("stdin", subprocess.DEVNULL)
     done = subprocess.run([*before, LAMELLA, "record", "-q", *options, "-o", out, "--", *command], capture_output=True, **kwargs)
     what = " ".join([*before, *options, *map(str, command)])
