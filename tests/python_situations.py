@@ -3,6 +3,7 @@
 """Where the Python plug-in is started, stopped and loaded: each call is closed once and none crosses another line of execution."""
 
 import collections
+import json
 import os
 import subprocess
 
@@ -99,6 +100,23 @@ def test_by_hand(python, version):
     is_whole(rows)
 
 
+def test_intervals_in_a_tree(python, version):
+    """Self times are no more than the threads' time from first to last, which the tree's calls belong to."""
+    with open("threads.py", "w", encoding="utf-8") as file:
+        file.write("import threading, time, lamella\ndef f():\n  with lamella.interval('mine'): time.sleep(0.02)\n"
+                   "def main():\n  for _ in range(3): f()\n"
+                   "threads = [threading.Thread(target=main) for _ in range(2)]\nf()\n"
+                   "for thread in threads: thread.start()\nfor thread in threads: thread.join()\n")
+    done = lib.record(python, "tree", "threads.py", options=["--calls", "tree"])
+    assert done.returncode == 0 and not done.stderr, done
+    report = json.loads(lib.lamella("report", "--format", "json", "tree"))
+    mine, = (row for row in report["activities"] if row["label"] == "mine")
+    assert mine["count"] == 7 and mine["self_s"] >= 0.14, mine
+    used = sum(row["self_s"] for row in report["activities"])
+    spans = sum(row["end_s"] - row["start_s"] for row in report["activity_threads"])
+    assert used <= 1.005 * spans and b"more than" not in lib.lamella("report", "tree"), (used, spans)
+
+
 def test_greenlets(python, version):
     if lib.run(python, "-c", "import greenlet").returncode:
         return
@@ -136,4 +154,4 @@ def test_host(python, version):
 
 
 if __name__ == "__main__":
-    lib.main([test_start_and_stop, test_threads, test_fork_hooks, test_another_interpreter, test_by_hand, test_greenlets, test_host])
+    lib.main([test_start_and_stop, test_threads, test_fork_hooks, test_another_interpreter, test_by_hand, test_intervals_in_a_tree, test_greenlets, test_host])

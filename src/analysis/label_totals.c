@@ -459,11 +459,14 @@ static int on_fold(void *ctx, const struct profile_fold *fold)
     slot->time_ns += fold->total_ns;
     slot->wall_ns += fold->total_ns;
     for (size_t i = 0; i < 2 && stretches[i]; i++) {
-        if (stretches[i]->events == 0)
-            stretches[i]->start_ns = stretches[i]->end_ns = fold->at_ns;
-        stretches[i]->events += fold->count;
-        stretches[i]->self_ns += fold->self_ns;
-        stretches[i]->folded += fold->count;
+        struct label_stretch *stretch = stretches[i];
+        bool has_span = fold->until_ns > fold->at_ns;
+        int64_t start_ns = has_span || stretch->events == 0 ? fold->at_ns : stretch->start_ns;
+        int64_t end_ns = has_span               ? fold->until_ns
+                         : stretch->events == 0 ? start_ns
+                                                : stretch->end_ns;
+        stretch_add(stretch, start_ns, end_ns, fold->count, fold->self_ns);
+        stretch->folded += fold->count;
     }
     state->labels.folded += fold->count;
     return state->options.by_path ? label_paths_fold(&state->labels.paths, fold) : LAM_OK;

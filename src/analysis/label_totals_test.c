@@ -301,11 +301,20 @@ static void whole_of_threads(void **state)
                                 .total_ns = 400,
                                 .self_ns = 400};
     FEED_CALL(&feed, fold, &fold);
+    /* Sums whose first and last are known, also around what was stored one by one. */
+    fold.thread = feed_thread(&feed, 1, 9);
+    fold.until_ns = 560;
+    FEED_CALL(&feed, fold, &fold);
+    feed_interval(&feed, (struct feed_event){1, fold.thread, call, 80, 90, 0, 0, 1, 0, 0, NULL});
+    fold.thread = feed_thread(&feed, 1, 10);
+    feed_interval(&feed, (struct feed_event){1, fold.thread, call, 10, 20, 0, 0, 1, 0, 0, NULL});
+    FEED_CALL(&feed, fold, &fold);
     feed_process_end(&feed, 1);
     finish_labels();
-    assert_int_equal(labels->thread_ns, 100 + 400); /* of sums alone: their own time */
-    assert_int_equal(labels->self_ns, 450);
-    assert_int_equal(labels->whole_ns, 100 + 400);
+    /* Of sums of which nothing else is known their own time. */
+    assert_int_equal(labels->thread_ns, 100 + 400 + 500 + 550);
+    assert_int_equal(labels->self_ns, 450 + 2 * 410);
+    assert_int_equal(labels->whole_ns, 100 + 400 + 500 + 550);
 }
 
 static const char *argument_text(size_t row)

@@ -362,6 +362,12 @@ static int finish_rows(struct labels_state *state)
     return LAM_OK;
 }
 
+/* Sums alone have no first and last, but those of a tree, whose beginning and end are known. */
+static bool is_timed(const struct label_stretch *stretch)
+{
+    return stretch->folded < stretch->events || stretch->end_ns > stretch->start_ns;
+}
+
 static struct label_stretch together(const struct label_stretch *a, const struct label_stretch *b)
 {
     if (a->events == 0 || b->events == 0)
@@ -371,9 +377,9 @@ static struct label_stretch together(const struct label_stretch *a, const struct
                                  .events = a->events + b->events,
                                  .self_ns = a->self_ns + b->self_ns,
                                  .folded = a->folded + b->folded};
-    const struct label_stretch *timed = a->folded < a->events ? a : b, *other = timed == a ? b : a;
-    if (timed->folded < timed->events && other->folded == other->events) {
-        both.start_ns = timed->start_ns; /* sums have no first and last */
+    const struct label_stretch *timed = is_timed(a) ? a : b, *other = timed == a ? b : a;
+    if (is_timed(timed) && !is_timed(other)) {
+        both.start_ns = timed->start_ns;
         both.end_ns = timed->end_ns;
     }
     return both;
@@ -382,7 +388,7 @@ static struct label_stretch together(const struct label_stretch *a, const struct
 /* Where there are sums alone, they took so long, one after the other. */
 static void stretch_finish(struct label_stretch *stretch)
 {
-    if (stretch->folded == stretch->events && stretch->self_ns <= (uint64_t)(INT64_MAX / 2))
+    if (!is_timed(stretch) && stretch->self_ns <= (uint64_t)(INT64_MAX / 2))
         stretch->end_ns = stretch->start_ns + (int64_t)stretch->self_ns;
 }
 

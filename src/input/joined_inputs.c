@@ -298,6 +298,7 @@ static int on_fold(void *ctx, const struct profile_fold *in)
     it.label = label_of(joined, it.label);
     it.path = path_of(joined, it.path);
     it.at_ns += joined->shift_ns;
+    it.until_ns += joined->shift_ns;
     return PASS(joined, fold, it);
 }
 

@@ -226,6 +226,7 @@ static int make_fold(struct process_events *events, const struct event_fold *fro
     *out = (struct profile_fold){
         .thread = thread_id(events, from->thread),
         .at_ns = process_events_ns(events, from->time),
+        .until_ns = process_events_ns(events, from->time),
         .count = from->count,
         .total_ns = span_ns(events, from->time, from->total),
         .self_ns = span_ns(events, from->time, from->self),

@@ -13,6 +13,7 @@ struct tree_node {                      /* by number, from 1 */
     uint64_t calls; /* of those directly below, calls alone; in the file's measure as well */
     uint64_t below; /* all of them */
     uint64_t last;  /* of a root: active time, the last one known */
+    uint64_t until; /* of a root: active time, when the last of its calls ended; of open ones, `last` */
 };
 
 static bool is_open(const struct stream_tree_node *node)
@@ -36,9 +37,13 @@ static void find_last(const struct process_events *events, struct process_tree *
         if (!node->parent_plus_1)
             continue;
         info->root = node->parent_plus_1 == 1 ? number : tree->info[node->parent_plus_1 - 1].root;
-        uint64_t *last = &tree->info[info->root].last;
-        if (info->root != number && node->when >> 1 > *last)
-            *last = node->when >> 1;
+        struct tree_node *root = &tree->info[info->root];
+        if (info->root == number)
+            continue;
+        if (node->when >> 1 > root->last)
+            root->last = node->when >> 1;
+        if (is_open(node))
+            root->until = UINT64_MAX;
     }
     bool is_ticks = events->file->header.measure == STREAM_MEASURE_TICKS;
     for (uint32_t number = 1; number <= tree->nodes.count; number++) {
@@ -47,9 +52,11 @@ static void find_last(const struct process_events *events, struct process_tree *
             continue;
         /* What other threads count cannot be compared. */
         uint64_t until = node->count ? node->count : is_ticks ? events->last : 0;
-        uint64_t *last = &tree->info[number].last;
-        if (less(until, node->self) > *last)
-            *last = less(until, node->self);
+        struct tree_node *root = &tree->info[number];
+        uint64_t ended = root->last;
+        if (less(until, node->self) > root->last)
+            root->last = less(until, node->self);
+        root->until = root->until ? root->last : ended;
     }
 }
 
@@ -187,7 +194,7 @@ struct tree_push {
     struct process_tree *tree;
     struct map open; /* label → how often on the way down */
     uint32_t thread, track;
-    int64_t at_ns;
+    int64_t at_ns, until_ns;
 };
 
 static int enter(struct tree_push *push, uint32_t number)
@@ -211,6 +218,7 @@ static int enter(struct tree_push *push, uint32_t number)
         .label = info->label,
         .path = info->path,
         .at_ns = push->at_ns,
+        .until_ns = push->until_ns,
         .count = node->count + is_open(node),
         .open = is_open(node),
         .total_ns = is_ticks ? tick_clock_span_ns(events->clock, 0, total) : total,
@@ -256,7 +264,10 @@ static int push_root(struct tree_push *push, uint32_t number)
     struct process_events *events = push->events;
     const struct stream_tree_node *root = &push->tree->nodes.items[number - 1];
     push->thread = (uint32_t)map_get_or(&events->thread_ids, root->id, 0);
-    push->at_ns = tick_clock_ns(events->clock, root->total);
+    push->at_ns = push->until_ns = tick_clock_ns(events->clock, root->total);
+    uint64_t until = push->tree->info[number].until;
+    if (events->file->header.measure == STREAM_MEASURE_TICKS && until + root->self > root->total)
+        push->until_ns = tick_clock_ns(events->clock, until + root->self);
     push->track = 0;
     int rc = root->kind ? process_events_track(events, root->kind, &push->track) : LAM_OK;
     return rc < 0 ? rc : push_below(push, number);

@@ -137,10 +137,13 @@ static int on_instant(void *ctx, const struct profile_instant *in)
 static int on_fold(void *ctx, const struct profile_fold *in)
 {
     struct note *note = ctx;
-    strbuf_addf(&note->text, "fold %s t%u at %lld: %llu calls %llu self %llu %s\n",
-                note->labels[in->label], in->thread, (long long)in->at_ns,
-                (unsigned long long)in->count, (unsigned long long)in->total_ns,
-                (unsigned long long)in->self_ns, note->paths[in->path]);
+    strbuf_addf(&note->text, "fold %s t%u at %lld", note->labels[in->label], in->thread,
+                (long long)in->at_ns);
+    if (in->until_ns != in->at_ns)
+        strbuf_addf(&note->text, "-%lld", (long long)in->until_ns);
+    strbuf_addf(&note->text, ": %llu calls %llu self %llu %s\n", (unsigned long long)in->count,
+                (unsigned long long)in->total_ns, (unsigned long long)in->self_ns,
+                note->paths[in->path]);
     return LAM_OK;
 }
 
@@ -504,30 +507,44 @@ static void tracks_move(void **state)
 static void trees_are_folds(void **state)
 {
     (void)state;
-    struct event_make em = begin();
-    struct stream_tree_node root = {1, 1, 0, STREAM_NODE_ROOT, 0, AT(5), 0, 0, 0, 0, 0};
-    event_make_node(&em, 1, root);
-    event_make_node(
-        &em, 1,
-        (struct stream_tree_node){2, S_A, KIND_CALL, STREAM_NODE_CALL, 3, 200, 100, 0, 0, 0, 0});
-    event_make_node(
-        &em, 1,
-        (struct stream_tree_node){3, S_B, KIND_CALL, STREAM_NODE_CALL, 5, 80, 60, 0, 0, 0, 0});
-    event_make_node(
-        &em, 1,
-        (struct stream_tree_node){4, S_A, KIND_CALL, STREAM_NODE_CALL, 1, 20, 20, 0, 0, 0, 0});
-    event_make_node(
-        &em, 1,
-        (struct stream_tree_node){2, S_B, KIND_CALL, STREAM_NODE_CALL, 1, 40, 40, 0, 0, 0, 0});
-    expect(&em, (struct profile_wants){.paths = true},
-           "session events 1 measure 0\n"
-           "thread 1 tid 0 \n"
-           "fold Call:a t1 at 5: 3 calls 100 self 50 a\n"
-           "fold Call:b t1 at 5: 5 calls 40 self 30 a;b\n"
-           "fold Call:a t1 at 5: 1 calls 0 self 10 a;b;a\n"
-           "fold Call:b t1 at 5: 1 calls 20 self 20 b\n"
-           "thread_end 1 at 0\n");
-    make_close(em.make);
+    /* Away for 4 ns; the last call ended then, or is open: until the last time that is known. */
+    static const struct {
+        uint64_t when;
+        const char *until;
+        uint64_t open;
+    } ends[] = {{0, "", 0}, {AT(300) << 1, "-304", 0}, {AT(300) << 1 | 1, "-404", 1}};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct event_make em = begin();
+        struct stream_tree_node root = {1, 1, 0, STREAM_NODE_ROOT, 0, AT(5), 8, 0, 0, 0, 0};
+        root.count = ends[i].open ? AT(404) : 0; /* it runs no longer */
+        event_make_node(&em, 1, root);
+        event_make_node(&em, 1,
+                        (struct stream_tree_node){2, S_A, KIND_CALL, STREAM_NODE_CALL, 3, 200, 100,
+                                                  0, 0, 0, 0});
+        event_make_node(
+            &em, 1,
+            (struct stream_tree_node){3, S_B, KIND_CALL, STREAM_NODE_CALL, 5, 80, 60, 0, 0, 0, 0});
+        event_make_node(
+            &em, 1,
+            (struct stream_tree_node){4, S_A, KIND_CALL, STREAM_NODE_CALL, 1, 20, 20, 0, 0, 0, 0});
+        event_make_node(&em, 1,
+                        (struct stream_tree_node){2, S_B, KIND_CALL, STREAM_NODE_CALL, 1, 40, 40, 0,
+                                                  ends[i].when, 0, 0});
+        char wanted[512], last[64] = "1 calls 20 self 20";
+        if (ends[i].open)
+            strcpy(last, "2 calls 120 self 120");
+        snprintf(wanted, sizeof wanted,
+                 "session events 1 measure 0\n"
+                 "thread 1 tid 0 \n"
+                 "fold Call:a t1 at 5%1$s: 3 calls 100 self 50 a\n"
+                 "fold Call:b t1 at 5%1$s: 5 calls 40 self 30 a;b\n"
+                 "fold Call:a t1 at 5%1$s: 1 calls 0 self 10 a;b;a\n"
+                 "fold Call:b t1 at 5%1$s: %2$s b\n"
+                 "thread_end 1 at 0\n",
+                 ends[i].until, last);
+        expect(&em, (struct profile_wants){.paths = true}, wanted);
+        make_close(em.make);
+    }
 }
 
 static void weights_and_self(void **state)

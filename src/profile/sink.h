@@ -296,6 +296,7 @@ struct profile_fold {
     uint32_t label;
     uint32_t path; /* 0 unless the sink wants paths, or those of folds */
     int64_t at_ns;
+    int64_t until_ns; /* of its thread (its track): the calls that are folded there lay between at_ns and then. at_ns: not known */
     uint64_t count;
     uint64_t open; /* of them, calls that have not ended: their time is up to the last one known */
     uint64_t total_ns; /* of outermost calls */

@@ -138,18 +138,20 @@ static struct call_tree *tree_of(struct lane *lane)
     return lane->tree = tree;
 }
 
+/* first: what it is made for. Its beginning is the root's, but where times are none. */
 static struct index_entry *root_of(struct lane *lane, struct call_tree *tree,
-                                   const struct calls *calls)
+                                   const struct calls *calls, const struct frame *first)
 {
     uint64_t key = (uint64_t)lane->thread << 32 | calls->track;
     struct index_entry *entry = find(tree, key, 0);
     if (entry->node)
         return entry;
-    struct stream_tree_node fields = {.parent_plus_1 = 1,
-                                      .id = lane->thread,
-                                      .kind = calls->track,
-                                      .type = STREAM_NODE_ROOT,
-                                      .total = clock_ticks(lane->rec->stream.use_counter)};
+    struct stream_tree_node fields = {
+        .parent_plus_1 = 1,
+        .id = lane->thread,
+        .kind = calls->track,
+        .type = STREAM_NODE_ROOT,
+        .total = lane->rec->measure ? clock_ticks(lane->rec->stream.use_counter) : first->began};
     return new_node(lane, tree, entry, key, &fields);
 }
 
@@ -271,7 +273,7 @@ static int adopt(struct lane *lane, struct calls *calls, const struct frame *top
     if (calls->tree)
         settle_frames(lane, calls, top, now);
     tree_pause(calls, now + calls->away);
-    const struct index_entry *root = root_of(lane, tree, calls);
+    const struct index_entry *root = root_of(lane, tree, calls, top);
     calls->tree = tree;
     calls->root = root ? root->node_id : 0;
     calls->root_node = root ? root->node : NULL;
