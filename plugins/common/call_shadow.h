@@ -57,8 +57,8 @@ static inline bool shadow_has_room(struct shadow_stack *stack)
 
 /* Is the next call of a function, which will be recorded for others too, made inside of another call of it? Its time is in that
  * one's. Every call has a frame. */
-static inline bool shadow_is_inside_own(const struct shadow_stack *stack,
-                                        const struct lam_callee *callee)
+static __attribute__((noinline, unused)) bool shadow_is_inside_own(const struct shadow_stack *stack,
+                                                                   const struct lam_callee *callee)
 {
     const struct shadow *frame = stack->top;
     for (int left = SHADOW_AROUND; left > 0 && frame > stack->frames; left--, frame--)

@@ -36,7 +36,8 @@ extern __thread struct line *line_here __attribute__((tls_model("initial-exec"))
 void line_tell(void);
 
 /* frame: of a call that can be suspended, or NULL. */
-static inline void line_push(const void *frame, struct lam_callee *callee)
+static inline __attribute__((always_inline)) void line_push(const void *frame,
+                                                            struct lam_callee *callee)
 {
     if (__builtin_expect(line_here->is_untold && !callee->skip, 0))
         line_tell();

@@ -25,31 +25,29 @@ static inline int is_recorded(int is_entry)
                             thread_begin(PyEval_GetFrame(), is_entry) == 0);
 }
 
-static const struct frame_data *innermost(void)
+/* What C code tells may be of no code object at all. */
+static inline struct function *function_to_record(PyObject *code, int is_entry)
 {
-    return (const struct frame_data *)FRAME_OF(PyThreadState_Get());
+    return PyCode_Check(code) && is_recorded(is_entry) ? function_of((PyCodeObject *)code) : NULL;
 }
 
-/* What C code tells may be of no code object at all, or of one that no frame runs: a plain call. */
-static inline struct function *recorded_function(PyObject *code, int is_entry)
+/* The frame of a call that is not a plain one; NULL: it is, or C code tells of it and it has none. */
+static inline const struct frame_data *special_frame(const struct function *function, PyObject *code)
 {
-    if (!__builtin_expect(PyCode_Check(code), 1) || !is_recorded(is_entry))
+    if (__builtin_expect(function->flags == 0, 1))
         return NULL;
-    return function_of((PyCodeObject *)code);
+    const struct frame_data *data = (const void *)FRAME_OF(PyThreadState_Get());
+    return data && runs(data, code) ? data : NULL;
 }
 
-static inline int is_special(const struct function *function, PyObject *code)
+static inline __attribute__((always_inline)) void entered(PyObject *const *args, enum line_entry entry)
 {
-    return __builtin_expect(function->flags != 0, 0) && runs(innermost(), code);
-}
-
-static inline void entered(PyObject *const *args, enum line_entry entry)
-{
-    struct function *function = recorded_function(args[0], 1);
+    struct function *function = function_to_record(args[0], 1);
     if (!function)
         return;
-    if (is_special(function, args[0]))
-        special_enter(innermost(), function, entry);
+    const struct frame_data *data = special_frame(function, args[0]);
+    if (__builtin_expect(data != NULL, 0))
+        special_enter(data, function, entry);
     else
         line_call(&function->callee);
 }
@@ -62,11 +60,12 @@ static inline void thrown(PyObject *const *args)
 
 static inline void left(PyObject *const *args, int is_yield)
 {
-    const struct function *function = recorded_function(args[0], 0);
+    const struct function *function = function_to_record(args[0], 0);
     if (!function)
         return;
-    if (is_special(function, args[0]))
-        special_exit(innermost(), function, is_yield);
+    const struct frame_data *data = special_frame(function, args[0]);
+    if (__builtin_expect(data != NULL, 0))
+        special_exit(data, function, is_yield);
     else
         line_return(&function->callee);
 }
