@@ -325,12 +325,12 @@ static int pop_ended(struct interval_nest *nest, int64_t until_ns)
     return rc;
 }
 
-/* The chain whose innermost interval holds [start, end] most closely; NULL: none. *cut: one that does not hold it is under
- * way. All that ended before start is gone, and everything there began at or before start. */
-static struct nest_chain *holder(struct interval_nest *nest, int64_t start_ns, int64_t end_ns,
-                                 bool *cut)
+/* Sets *out to the chain whose innermost interval holds [start, end] most closely, where there is one. *cut: one that does
+ * not hold it is under way. All that ended before start is gone, and everything there began at or before start. */
+static bool find_holder(struct interval_nest *nest, int64_t start_ns, int64_t end_ns,
+                        struct nest_chain **out, bool *cut)
 {
-    struct nest_chain *best = NULL;
+    bool is_found = false;
     uint64_t best_wall = UINT64_MAX;
     *cut = false;
     for (size_t i = 0; i < nest->chain_count; i++) {
@@ -344,12 +344,13 @@ static struct nest_chain *holder(struct interval_nest *nest, int64_t start_ns, i
             continue;
         }
         uint64_t wall = between(top->start_ns, top->end_ns);
-        if (!best || wall < best_wall) {
-            best = &nest->chains.items[i];
+        if (!is_found || wall < best_wall) {
+            *out = &nest->chains.items[i];
+            is_found = true;
             best_wall = wall;
         }
     }
-    return best;
+    return is_found;
 }
 
 /* A chain with nothing on it. 1: found; 0: all are in use; LAM_E_NOMEM. */
@@ -438,8 +439,8 @@ static int place_empty(struct interval_nest *nest, struct nest_item *item)
 {
     bool cut;
     int rc = pop_ended(nest, item->start_ns);
-    struct nest_chain *chain = holder(nest, item->start_ns, item->end_ns, &cut);
-    if (chain) {
+    struct nest_chain *chain = NULL;
+    if (find_holder(nest, item->start_ns, item->end_ns, &chain, &cut)) {
         top_of(chain)->children += item->weight;
         if (has_ancestor(chain, item->label))
             item->flags |= PROFILE_INTERVAL_RECURSIVE;
@@ -473,8 +474,8 @@ static int place(struct interval_nest *nest, struct nest_item *item)
     int rc = pop_ended(nest, item->start_ns);
     if (rc < 0)
         return rc;
-    struct nest_chain *chain = holder(nest, item->start_ns, item->end_ns, &cut);
-    if (chain)
+    struct nest_chain *chain = NULL;
+    if (find_holder(nest, item->start_ns, item->end_ns, &chain, &cut))
         return place_on(nest, chain, item);
     if (cut)
         item->flags |= PROFILE_INTERVAL_OVERLAPS;
