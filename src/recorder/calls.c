@@ -178,6 +178,19 @@ void calls_change_over(struct lane *lane)
 
 /* ---- everything ---- */
 
+/* The event's time is read again, now that all but its first words is stored: what recording a call takes must not count with the
+ * call's weight. Not where a handler has recorded behind it: slots lie in the order of their times. `more`: behind the last one. */
+static void begin_late(struct lane *lane, struct slot_place *place, const struct stream_slot *more)
+{
+    uint64_t now = lane_now(lane), since = place->since + (now - place->time);
+    HANDLER_FENCE();
+    if (now <= place->time || since >> STREAM_SLOT_TIME_BITS ||
+        LANE_LOAD(lane->next) != (uint64_t)(uintptr_t)more)
+        return;
+    place->time = now;
+    place->since = since;
+}
+
 static void enter_all(struct lane *lane, const struct calls *calls, struct frame *frame)
 {
     struct lam_handle handle = lane_begin_event(lane, lane->rec->call_kind, frame->label);
@@ -228,6 +241,8 @@ static struct slot_place put_measured(struct lane *lane, const struct calls *cal
             slot_more(more++, 0, STREAM_SLOT_SELF, frame->is_inside * STREAM_SELF_INSIDE, 0);
         if (frame->has_active)
             slot_more(more++, calls->track, STREAM_SLOT_ACTIVE, 0, 0);
+        if (at == UINT64_MAX && frame->weight > 1)
+            begin_late(lane, &place, more);
         slot_store(&place, frame->label, far ? STREAM_SLOT_KIND_ELSEWHERE : kind, 0);
     }
     lane_leave(lane, before);
@@ -317,10 +332,16 @@ static int is_dear(const struct frame *frame)
 }
 
 /* Before a call that is timed is recorded. */
-static uint64_t spend_from(struct lane *lane, const struct frame *frame)
+static uint64_t spend_from(struct lane *lane, struct calls *calls, const struct frame *frame)
 {
     (void)clock_cost(lane);
-    return is_dear(frame) ? lane_now(lane) : 0;
+    if (!is_dear(frame))
+        return 0;
+    uint64_t now = lane_now(lane);
+    /* Before the event's time, or it would count with the call's weight. */
+    if (__builtin_expect(is_to_look(lane, now), 0))
+        look_at_thread(lane, calls, now);
+    return now;
 }
 
 /* ... and after. from: of the above. What it took until the event's time is around the call, the rest inside of it. */
@@ -450,7 +471,7 @@ static void enter_one_in(struct lane *lane, struct calls *calls, struct frame *f
     frame->weight = weight;
     if (!frame->is_timed)
         return;
-    uint64_t from = spend_from(lane, frame);
+    uint64_t from = spend_from(lane, calls, frame);
     if (weight) {
         uint32_t kind = lane->rec->call_kind;
         if (weight > 1)
@@ -615,7 +636,7 @@ static void enter_threshold(struct lane *lane, struct calls *calls, struct frame
     if (frame->weight > 1)
         frame->is_inside = is_inside_own(calls, frame - 1, frame->label);
     struct slot_place place = {NULL, 0, 0, 0};
-    uint64_t from = frame->mode & LAM_CALLS_ONE_IN ? spend_from(lane, frame) : 0;
+    uint64_t from = frame->mode & LAM_CALLS_ONE_IN ? spend_from(lane, calls, frame) : 0;
     if (frame->is_picked && is_room_for_call(lane)) {
         uint32_t kind = lane->rec->call_kind;
         if (frame->weight > 1)
