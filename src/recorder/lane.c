@@ -327,6 +327,14 @@ static int tell_switch(struct lane *lane)
     return 0;
 }
 
+/* There was no place for a page, and it is too early to try again: nothing is to be changed, as it would be with signals blocked. */
+static int is_to_be_lost(const struct lane *lane, uint32_t size)
+{
+    return lane->retry_ticks && !is_switch_untold(lane) && !(lane->rec->calls & LAM_CALLS_AUTO) &&
+           lane->limit - lane->next < size &&
+           clock_ticks(lane->rec->stream.use_counter) < lane->retry_ticks;
+}
+
 static void lose_event(struct lane *lane)
 {
     lane_count_lost(lane->rec, lane->loss);
@@ -334,19 +342,28 @@ static void lose_event(struct lane *lane)
         calls_change_over(lane);
 }
 
+/* Closed since the caller took its lane (or a child that a handler forked): as if the event had come later. */
+static int is_open(const struct lane *lane)
+{
+    return lane->generation && lane->generation == recorder_generation(lane->rec);
+}
+
 int lane_make_room(struct lane *lane, uint32_t size, uint64_t time, int is_past)
 {
     int rc = -1;
-    if (is_switch_untold(lane) && !lane->changing && lane->generation &&
-        lane->generation == recorder_generation(lane->rec) && tell_switch_quickly(lane))
-        return 0;
+    if (is_open(lane) && !lane->changing) {
+        if (is_switch_untold(lane) && tell_switch_quickly(lane))
+            return 0;
+        if (is_to_be_lost(lane, size)) {
+            lane_count_lost(lane->rec, lane->loss);
+            return -1;
+        }
+    }
     uint64_t signals = signals_block();
-    /* Closed since the caller took its lane (or a child that a handler forked): as if the event had come later. */
-    int is_open = lane->generation && lane->generation == recorder_generation(lane->rec);
     /* Set: a handler of a signal that cannot be blocked came while this was going on. */
-    if (is_open && lane->changing) {
+    if (is_open(lane) && lane->changing) {
         lane_count_lost(lane->rec, STREAM_LOSS_IN_HANDLER);
-    } else if (is_open) {
+    } else if (is_open(lane)) {
         lane->changing = 1;
         if (is_switch_untold(lane)) {
             rc = tell_switch(lane);
