@@ -46,10 +46,12 @@ target_compile_options(lam_flags INTERFACE
 target_compile_definitions(lam_flags INTERFACE _GNU_SOURCE= LAM_VERSION="${PROJECT_VERSION}")
 target_include_directories(lam_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 
+# The asan preset's flags halve what compiling takes and leave more to be found. What only an optimiser can warn of is an error in
+# release; at -O1, between checks, gcc takes more for possible than there is.
 add_library(lam_sanitize INTERFACE)
 if(LAMELLA_SANITIZE)
   target_compile_options(lam_sanitize INTERFACE
-    -fsanitize=${LAMELLA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    -fsanitize=${LAMELLA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all ${LAMELLA_SANITIZE_FLAGS})
   target_link_options(lam_sanitize INTERFACE -fsanitize=${LAMELLA_SANITIZE})
 endif()
 
