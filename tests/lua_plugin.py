@@ -509,6 +509,32 @@ def test_names_of_any_bytes():
         json.load(file)
 
 
+def test_start_and_hooks_at_odd_times():
+    late = """
+        local x = setmetatable({}, {__gc = function()
+            print(require("lamella").start())
+            local co = coroutine.create(function() for i = 1, 1000 do tostring(i) end end)
+            print(debug.gethook(co), coroutine.resume(co))
+        end})
+        require "lamella"
+    """
+    env = {"LUA_CPATH": os.path.join(BUILD, "plugins", "lua", "?.so") + ";;", "LAMELLA_OUT": "late.lamella", "LAMELLA_OPTIONS": "calls=one_in:2", "MALLOC_PERTURB_": "165"}
+    done = subprocess.run([LUA, script("late.lua", late)], env={**os.environ, **env}, capture_output=True, timeout=60, check=False)
+    equal((done.returncode, done.stdout), (0, b"nil\tclosed\nnil\ttrue\n"), f"start while the state is closed: {done.stderr}")
+    odd = """
+        local l = require "lamella"
+        local co = coroutine.create(function() while true do coroutine.yield() end end)
+        l.start{}
+        debug.sethook(co, function() end, "c")
+        l.stop()
+        debug.sethook(co)
+        l.start{}
+        coroutine.resume(co)
+        print(debug.gethook(co))
+    """
+    equal(lua(script("odd.lua", odd)), b"nil\n", "a hook that the script took off while nothing was recorded")
+
+
 def test_sampled_by_count():
     lua(script("count.lua", "local function inner() local x = 0 for i = 1, 2000000 do x = x + i end return x end\nfor i = 1, 5 do inner() end"), LAMELLA_LUA="count:100000")
     rows = {row["label"]: row for row in report()["activities"]}
@@ -874,6 +900,69 @@ def test_universes_inside_of_each_other():
     equal(len(rows), 1, "the host's own events stay in the thread's row")
     mains = {event["tid"] for event in events if event["name"].startswith("main chunk") and event["ph"] != "M"}
     check(mains and not mains & rows, f"tracks: {rows} {mains}")
+
+
+UNSEEN = r"""
+#include <lua.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdlib.h>
+#include "lamella/lua.h"
+static lua_State *begin(void) { lua_State *L = luaL_newstate(); luaL_openlibs(L); lam_lua_start(L); return L; }
+static int drives(lua_State *L)  /* a universe ends, and a new coroutine runs and ends by an error: nothing of the caller's tells it */
+{
+    lua_close(begin());
+    lua_State *co = lua_newthread(L);
+    lua_pushvalue(L, 1);
+    lua_xmove(L, co, 1);
+    int results;
+    lua_resume(co, L, 0, &results);
+    lua_settop(L, 1);
+    lua_gc(L, LUA_GCCOLLECT);
+    return 0;
+}
+int main(void)
+{
+    struct lam_options options;
+    lua_State *L = begin();
+    lua_register(L, "drives", drives);
+    { LAM_SCOPE("before"); }
+    int rc = luaL_dostring(L, "local function f() end for i = 1, 3 do drives(function() f() error('x') end) f() end");
+    { LAM_SCOPE("between"); }
+    rc |= luaL_dostring(L, "local function g() end g() g()");
+    { LAM_SCOPE("after"); }
+    lam_close();
+    rc |= luaL_dostring(L, "local function not_recorded() end not_recorded()");
+    lam_options_init(&options);
+    options.path = "again.lamella";
+    unsetenv("LAMELLA_OUT");
+    rc |= lam_open(&options) | lam_lua_start(L);
+    rc |= luaL_dostring(L, "local function again() end again() again()");
+    lua_close(L);
+    return rc;
+}
+"""
+
+
+def test_what_ends_unseen():
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "lua5.4"], capture_output=True, text=True, check=False)
+    if flags.returncode != 0:
+        raise Skip("no pkg-config file of Lua 5.4")
+    program = compile_c("unseen", UNSEEN, "-I" + os.path.join(SRC, "include"), "-L" + BUILD, "-llamella-lua", "-llamella", *flags.stdout.split(), "-Wl,-rpath," + BUILD)
+    for options in ("calls=all", "calls=one_in:2"):
+        for out in ("r.lamella", "again.lamella"):
+            shutil.rmtree(out, ignore_errors=True)
+        subprocess.run([program], env={**os.environ, "LAMELLA_OUT": "r.lamella", "LAMELLA_OPTIONS": options, "MALLOC_PERTURB_": "165"}, timeout=60, check=True)
+        done = subprocess.run([LAMELLA, "export", "--to", "chrome", "-o", "rows.json", "--force", "r.lamella"], capture_output=True, timeout=60, check=False)
+        equal(done.returncode, 0, done.stderr)
+        with open("rows.json", encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        rows = {event["tid"] for event in events if event["name"] in ("before", "between", "after") and event["ph"] != "M"}
+        equal(len(rows), 1, f"{options}: the host's own events stay in the thread's row")
+        found = str(sorted(row["label"] for row in report(by="label")["activities"]))
+        check("'g ([string" in found and "not_recorded" not in found, f"{options}: {found}")
+    again = counts("again.lamella")
+    equal(sum(count for label, count in again.items() if label.startswith("again (")), 2, f"a recording that is opened later: {again}")
 
 
 CATCHES = r"""

@@ -26,8 +26,12 @@ static void hook_resumed(struct universe *universe, lua_State *L, lua_Debug *ar,
 static __attribute__((noinline)) void special(struct routine *routine, lua_State *L, lua_Debug *ar,
                                               uint32_t flags)
 {
-    if (flags & FUNCTION_RESUMES && routine->universe->has_older)
-        hook_resumed(routine->universe, L, ar, flags);
+    if (flags & FUNCTION_RESUMES) {
+        routine->resumes_at = call_place(ar->i_ci, routine->base);
+        routine->resumes_by = (uint16_t)flags;
+        if (routine->universe->has_older)
+            hook_resumed(routine->universe, L, ar, flags);
+    }
     /* What it yields to runs from here on. (If it may not yield, we shall hear of it again.) */
     if (flags & FUNCTION_YIELDS && !routine->is_main)
         go_back(routine);

@@ -65,6 +65,9 @@ static int set_hook(lua_State *L)
     int results = lua_tocfunction(L, lua_upvalueindex(1))(L);
     bool is_on = universe && universe->is_on;
     struct routine *routine = is_on ? routine_for(universe, target) : NULL;
+    struct routine *before = universe && !is_on ? routine_of(universe, target) : NULL;
+    if (before) /* of the time when it was on: no longer the script's */
+        before->inner = NULL;
     if (routine) {
         routine->inner = lua_gethook(target);
         routine->inner_mask = lua_gethookmask(target);

@@ -32,15 +32,21 @@ struct routine *routine_for(struct universe *universe, lua_State *L)
     routine->L = L;
     routine->universe = universe;
     routine->is_main = L == universe->main;
+    routine->is_away = !routine->is_main;
     slot->value = routine;
     return routine;
 }
 
 void routines_free(struct universe *universe)
 {
+    bool is_told = universe->forks == forks && universe->generation == recorder_now();
+    for (uint32_t i = 0; is_told && i < universe->spares.count; i++)
+        lam_track_end(LAM_DEFAULT, universe->spares.items[i].track);
     pointer_map_each(&universe->routines, slot)
     {
         struct routine *routine = slot->value;
+        if (is_told && routine->track.id)
+            lam_track_end(LAM_DEFAULT, routine->track);
         free(routine->stack.frames);
         free(routine);
     }
@@ -74,26 +80,31 @@ void routine_align(struct routine *routine, lua_State *L, int level)
     size_t depth = 0, known = (size_t)(stack->top - stack->frames), same = 0;
     for (; call != routine->base; call = call_previous(call))
         depth++;
-    struct seen {
-        uintptr_t place;
-        struct function *function;
+    struct seen { /* no function: which ones are known may change with each that is learnt */
+        const void *call;
+        uint32_t label;
     } *fresh = calloc(depth + 1, sizeof *fresh);
     if (!fresh)
         return;
     for (size_t i = depth; i-- > 0; innermost = call_previous(innermost)) {
         ar.i_ci = (struct CallInfo *)(uintptr_t)innermost;
-        fresh[i].place = call_place(innermost, routine->base);
-        fresh[i].function = function_of(&routine->universe->functions, L, &ar);
+        const struct function *function = function_of(&routine->universe->functions, L, &ar);
+        fresh[i].call = innermost;
+        fresh[i].label = function ? function->callee.label : 0;
     }
-    while (same < known && same < depth && fresh[same].function &&
-           stack->frames[same + 1].place == fresh[same].place &&
-           stack->frames[same + 1].open.label == fresh[same].function->callee.label)
+    while (same < known && same < depth && fresh[same].label &&
+           stack->frames[same + 1].place == call_place(fresh[same].call, routine->base) &&
+           stack->frames[same + 1].open.label == fresh[same].label)
         same++;
     shadow_pop_to(stack, stack->frames + same);
     struct lam_callee unknown = {.label = 0};
-    for (size_t i = same; i < depth; i++)
-        shadow_push(stack, (const void *)fresh[i].place, // NOLINT(performance-no-int-to-ptr)
-                    fresh[i].function ? &fresh[i].function->callee : &unknown, 0);
+    for (size_t i = same; i < depth; i++) {
+        ar.i_ci = (struct CallInfo *)(uintptr_t)fresh[i].call;
+        struct function *function = function_of(&routine->universe->functions, L, &ar);
+        uintptr_t place = call_place(fresh[i].call, routine->base);
+        shadow_push(stack, (const void *)place, // NOLINT(performance-no-int-to-ptr)
+                    function ? &function->callee : &unknown, 0);
+    }
     free(fresh);
     running_look();
 }
@@ -116,6 +127,7 @@ void run(struct routine *routine, struct lam_track track)
 void go_back(struct routine *routine)
 {
     struct routine *resumer = routine->resumer;
+    routine->is_away = true;
     run(resumer, resumer ? resumer->track : routine->outside);
 }
 
@@ -153,22 +165,16 @@ static void begin_anew(struct universe *universe)
     universe->generation = recorder_now();
 }
 
-/* `to` runs since `from` resumed it: by what? */
+/* `to` runs since `from` resumed it: by what? Nothing of from->L is looked at: if `from` ended unnoticed, Lua has freed it. */
 static void resumed(struct routine *to, struct routine *from)
 {
-    lua_Debug up;
-    bool is_lua;
+    if (from->resumes_at || to->resumer != from) { /* else it goes on after a yield that failed */
+        to->resumed_at = from->resumes_at;
+        to->resumed_by = from->resumes_by;
+    }
     to->resumer = from;
     from->resumes = to;
-    to->resumed_at = 0;
-    if (!from->base || !lua_getstack(from->L, 0, &up))
-        return;
-    to->resumed_key = call_function(up.i_ci, &is_lua);
-    const struct function *function = function_search(&from->universe->functions, to->resumed_key);
-    if (!(function->flags & FUNCTION_RESUMES))
-        return;
-    to->resumed_at = call_place(up.i_ci, from->base);
-    to->resumed_by = function->flags;
+    from->resumes_at = 0;
 }
 
 /* `from` ran until now, `to` runs again. If an error ended `from`, and that can be told, it is over. */
@@ -177,9 +183,10 @@ static void left(struct routine *from, const struct routine *to, const lua_Debug
     if (from->resumer != to || !from->resumed_at || to->universe->count)
         return;
     bool is_return = ar->event == LUA_HOOKRET && call_place(ar->i_ci, to->base) == from->resumed_at;
+    bool is_wrap = from->resumed_by & FUNCTION_WRAPS;
     /* While resume returns it still holds the coroutine; that of a wrap is over if it did not return. */
-    bool is_over =
-        is_return ? !(from->resumed_by & FUNCTION_WRAPS) && lua_status(from->L) > LUA_YIELD : true;
+    bool is_held = is_return && !is_wrap && call_value(ar->i_ci, 1) == from->L;
+    bool is_over = is_held ? lua_status(from->L) > LUA_YIELD : !(is_return && is_wrap);
     if (is_over)
         routine_end(from);
 }
@@ -195,14 +202,14 @@ static struct universe *same_universe(const struct routine *from, lua_State *L)
 /* The one that was resumed last goes on, by the same call: nothing else is to be found out. */
 static bool goes_on(struct routine *from, struct routine *to, const lua_State *L, const lua_Debug *ar)
 {
-    lua_Debug up;
-    bool is_lua;
-    return to && to->L == L && to->resumer == from && to->track.id && !to->is_stale &&
-           to->resumed_at && from->base && from->universe->forks == forks &&
-           from->universe->generation == running.generation && from->universe->is_on &&
-           call_previous(ar->i_ci) != to->base && lua_getstack(from->L, 0, &up) &&
-           call_place(up.i_ci, from->base) == to->resumed_at &&
-           call_function(up.i_ci, &is_lua) == to->resumed_key;
+    if (!to || to->L != L || to->resumer != from || !to->track.id || to->is_stale || !to->is_away ||
+        !to->resumed_at || to->resumed_at != from->resumes_at || to->resumed_by != from->resumes_by ||
+        from->universe->forks != forks || from->universe->generation != running.generation ||
+        !from->universe->is_on || call_previous(ar->i_ci) == to->base)
+        return false;
+    from->resumes_at = 0;
+    to->is_away = false;
+    return true;
 }
 
 bool routine_arrive(lua_State *L, lua_Debug *ar)
@@ -216,6 +223,10 @@ bool routine_arrive(lua_State *L, lua_Debug *ar)
     struct routine *from = running.epoch == now ? running.routine : NULL;
     struct universe *universe = same_universe(from, L);
     struct routine *routine = universe ? routine_of(universe, L) : NULL;
+    /* Another universe has ended meanwhile: is the one that ran here still there? */
+    if (universe && running.epoch != now && running.routine &&
+        routine_of(universe, running.L) == running.routine)
+        from = running.routine;
     uint32_t generation = recorder_now();
     if (!universe || !universe->is_on || !generation) {
         routine_unhook(routine, L);
@@ -250,9 +261,10 @@ bool routine_arrive(lua_State *L, lua_Debug *ar)
             routine->outside = running.track;
             routine->resumer = NULL;
         }
-    } else if (is_inside && from != routine && from->resumer != routine) {
+    } else if (is_inside && from != routine && from->resumer != routine && routine->is_away) {
         resumed(routine, from);
     }
+    routine->is_away = false;
     if (!routine->track.id) {
         const struct function *body =
             routine->is_main ? NULL : function_of(&universe->functions, L, ar);

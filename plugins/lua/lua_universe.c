@@ -28,6 +28,14 @@ struct universe *universe_of(lua_State *L)
     return universe;
 }
 
+/* Its universe was there, and is freed: lua_close() is at work. */
+static bool is_closed(lua_State *L)
+{
+    bool is = lua_rawgetp(L, LUA_REGISTRYINDEX, &registry_key) == LUA_TBOOLEAN;
+    lua_pop(L, 1);
+    return is;
+}
+
 static void universe_free(struct universe *universe)
 {
     pthread_mutex_lock(&universes_lock);
@@ -46,6 +54,8 @@ static int on_close(lua_State *L)
     struct universe *universe = lua_touserdata(L, 1);
     universe_stop(universe, L);
     universe_free(universe);
+    lua_pushboolean(L, 0); /* a finalizer that comes later starts nothing anew */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &registry_key);
     return 0;
 }
 
@@ -124,17 +134,21 @@ int universe_start(lua_State *L, int count)
     struct universe *universe = universe_of(L);
     if (!universe && other_module(L))
         return LAM_OK;
+    if (!universe && is_closed(L))
+        return LAM_E_CLOSED;
     int rc = universe ? LAM_OK : make_universe(&universe, L);
     if (rc < 0)
         return rc;
-    if (universe->is_on)
+    if (universe->is_on && universe_hooks(L) && universe_hooks(universe->main))
         return LAM_OK;
+    if (!universe->is_on) { /* else the recorder was closed meanwhile, and what is open is told anew */
+        universe->generation = recorder_now();
+        universe->forks = forks;
+    }
     universe->count = count;
     universe->is_on = true;
     universe->is_sparse = false;
     universe->resumed = NULL;
-    universe->generation = recorder_now();
-    universe->forks = forks;
     universe->has_older = universe->has_older || runs_lua(L) || L != universe->main;
     hook_state(universe, universe->main);
     if (L != universe->main)

@@ -28,10 +28,11 @@ struct routine {
     struct lam_track outside; /* what the thread ran when the host came in here */
     struct routine *resumes;  /* the one that it resumed last, which may be over */
     uintptr_t resumed_at; /* the place of the resumer's call of `resumed_by`; 0: not by Lua's own */
-    const void *resumed_key;
-    uint16_t resumed_by; /* enum function_flag */
+    uintptr_t resumes_at; /* the same of its own call that has begun last, until somebody runs by it */
+    uint16_t resumed_by, resumes_by; /* enum function_flag */
     uint32_t track_label;
     bool is_main, is_stale;
+    bool is_away;   /* it has not begun, or has yielded or ended, as far as was seen */
     lua_Hook inner; /* the script's own */
     int inner_mask, inner_count;
 };
