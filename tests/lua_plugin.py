@@ -31,6 +31,26 @@ def lua(*args, out="r.lamella", options=None, expect=0, **env):
     return done.stdout + done.stderr
 
 
+def lua_flags(*which):
+    done = subprocess.run(["pkg-config", *which, "lua5.4"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Skip("no pkg-config file of Lua 5.4")
+    return done.stdout.split()
+
+
+def compile_host(name, text, *libraries):
+    """A program that hosts Lua with the plug-in linked in."""
+    own = ["-I" + os.path.join(SRC, "include"), "-L" + BUILD, "-llamella-lua", "-llamella", "-Wl,-rpath," + BUILD]
+    return compile_c(name, text, *own, *lua_flags("--cflags", "--libs"), *libraries)
+
+
+def chrome_events():
+    done = subprocess.run([LAMELLA, "export", "--to", "chrome", "-o", "rows.json", "--force", "r.lamella"], capture_output=True, timeout=60, check=False)
+    equal(done.returncode, 0, done.stderr)
+    with open("rows.json", encoding="utf-8") as file:
+        return json.load(file)["traceEvents"]
+
+
 def script(name, text):
     with open(name, "wb") as file:
         file.write(text.encode() if isinstance(text, str) else text)
@@ -445,11 +465,8 @@ int luaopen_cnames(lua_State *L)
 
 
 def test_c_functions_have_names():
-    flags = subprocess.run(["pkg-config", "--cflags", "lua5.4"], capture_output=True, text=True, check=False)
-    if flags.returncode != 0:
-        raise Skip("no pkg-config file of Lua 5.4")
     os.mkdir("lib")
-    compile_c("lib/cnames.so", C_NAMES, "-shared", "-fPIC", "-g", *flags.stdout.split())
+    compile_c("lib/cnames.so", C_NAMES, "-shared", "-fPIC", "-g", *lua_flags("--cflags"))
     text = """local object, same, other, exported, outer = assert(package.loadlib('./lib/cnames.so', 'luaopen_cnames'))()
 local f = same f() f() f = other f() object:get() exported() outer() io.stdout:write('')"""
     lua(script("count.lua", text))
@@ -580,11 +597,8 @@ def test_sampled_c_frames_lie_under_the_lua_function_that_called_them():
     env = {**os.environ, "LUA_CPATH": os.path.join(BUILD, "plugins", "lua", "?.so") + ";;"}
     done = subprocess.run([LAMELLA, "record", "-o", "r.lamella", "--", LUA, "-l", "lamella", script("mixed.lua", MIXED)], env=env, capture_output=True, timeout=60, check=False)
     equal(done.returncode, 0, done.stderr)
-    done = subprocess.run([LAMELLA, "export", "--to", "chrome", "-o", "rows.json", "r.lamella"], capture_output=True, timeout=60, check=False)
-    equal(done.returncode, 0, done.stderr)
-    with open("rows.json", encoding="utf-8") as file:
-        trace = json.load(file)
-    rows = {event["args"]["name"] for event in trace["traceEvents"] if event["ph"] == "M" and event["name"] == "thread_name"}
+    trace = chrome_events()
+    rows = {event["args"]["name"] for event in trace if event["ph"] == "M" and event["name"] == "thread_name"}
     check({"main", "anonymous (mixed.lua:4)"} <= rows, f"a row for each track: {rows}")
     mixed = folded("mixed")
     equal(sum(value for _, value in mixed), sum(value for _, value in folded("samples")), "CPU time of all samples")
@@ -664,10 +678,7 @@ int main(void)
 
 
 def test_host_program_with_threads():
-    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "lua5.4"], capture_output=True, text=True, check=False)
-    if flags.returncode != 0:
-        raise Skip("no pkg-config file of Lua 5.4")
-    program = compile_c("host", HOST, "-I" + os.path.join(SRC, "include"), "-L" + BUILD, "-llamella-lua", "-llamella", *flags.stdout.split(), "-lpthread", "-Wl,-rpath," + BUILD)
+    program = compile_host("host", HOST, "-lpthread")
     done = subprocess.run([program], env={**os.environ, "LAMELLA_OUT": "cpu.lamella", "LAMELLA_OPTIONS": "clock=cpu"}, capture_output=True, timeout=60, check=True)
     cpu_s = sum(map(float, done.stderr.split()))
     told = sum(row["self_s"] for row in report("cpu.lamella")["activities"])
@@ -771,10 +782,7 @@ int main(void)
 
 def test_nothing_is_asked_of_luas_memory():
     """As many requests as under an empty hook, and each of them refused in turn ends the same way."""
-    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "lua5.4"], capture_output=True, text=True, check=False)
-    if flags.returncode != 0:
-        raise Skip("no pkg-config file of Lua 5.4")
-    program = compile_c("refused", REFUSED, "-I" + os.path.join(SRC, "include"), "-L" + BUILD, "-llamella-lua", "-llamella", *flags.stdout.split(), "-Wl,-rpath," + BUILD)
+    program = compile_host("refused", REFUSED)
     done = subprocess.run([program], env={**os.environ, "LAMELLA_OUT": "r.lamella"}, capture_output=True, timeout=60, check=False)
     equal(done.returncode, 0, done.stdout)
     found = counts()
@@ -839,10 +847,7 @@ int main(int argc, char **argv)
 
 
 def test_a_lua_of_another_layout_is_refused():
-    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "lua5.4"], capture_output=True, text=True, check=False)
-    if flags.returncode != 0:
-        raise Skip("no pkg-config file of Lua 5.4")
-    program = compile_c("other", OTHER_LAYOUT, "-I" + os.path.join(SRC, "include"), "-L" + BUILD, "-llamella-lua", "-llamella", *flags.stdout.split(), "-ldl", "-Wl,-rpath," + BUILD)
+    program = compile_host("other", OTHER_LAYOUT, "-ldl")
     for how in "mebvcfn5 ":
         shutil.rmtree("r.lamella", ignore_errors=True)
         done = subprocess.run([program, how], env={**os.environ, "LAMELLA_OUT": "r.lamella"}, capture_output=True, text=True, timeout=60, check=False)
@@ -885,17 +890,11 @@ int main(void)
 
 
 def test_universes_inside_of_each_other():
-    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "lua5.4"], capture_output=True, text=True, check=False)
-    if flags.returncode != 0:
-        raise Skip("no pkg-config file of Lua 5.4")
-    program = compile_c("nested", NESTED, "-I" + os.path.join(SRC, "include"), "-L" + BUILD, "-llamella-lua", "-llamella", *flags.stdout.split(), "-Wl,-rpath," + BUILD)
+    program = compile_host("nested", NESTED)
     subprocess.run([program], env={**os.environ, "LAMELLA_OUT": "r.lamella"}, timeout=60, check=True)
     found = counts()
     equal((found["other (C)"], found["error (C)"]), (12, 3), "calls")
-    done = subprocess.run([LAMELLA, "export", "--to", "chrome", "-o", "rows.json", "r.lamella"], capture_output=True, timeout=60, check=False)
-    equal(done.returncode, 0, done.stderr)
-    with open("rows.json", encoding="utf-8") as file:
-        events = json.load(file)["traceEvents"]
+    events = chrome_events()
     rows = {event["tid"] for event in events if event["name"] in ("before", "open state", "after") and event["ph"] != "M"}
     equal(len(rows), 1, "the host's own events stay in the thread's row")
     mains = {event["tid"] for event in events if event["name"].startswith("main chunk") and event["ph"] != "M"}
@@ -945,18 +944,12 @@ int main(void)
 
 
 def test_what_ends_unseen():
-    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "lua5.4"], capture_output=True, text=True, check=False)
-    if flags.returncode != 0:
-        raise Skip("no pkg-config file of Lua 5.4")
-    program = compile_c("unseen", UNSEEN, "-I" + os.path.join(SRC, "include"), "-L" + BUILD, "-llamella-lua", "-llamella", *flags.stdout.split(), "-Wl,-rpath," + BUILD)
+    program = compile_host("unseen", UNSEEN)
     for options in ("calls=all", "calls=one_in:2"):
         for out in ("r.lamella", "again.lamella"):
             shutil.rmtree(out, ignore_errors=True)
         subprocess.run([program], env={**os.environ, "LAMELLA_OUT": "r.lamella", "LAMELLA_OPTIONS": options, "MALLOC_PERTURB_": "165"}, timeout=60, check=True)
-        done = subprocess.run([LAMELLA, "export", "--to", "chrome", "-o", "rows.json", "--force", "r.lamella"], capture_output=True, timeout=60, check=False)
-        equal(done.returncode, 0, done.stderr)
-        with open("rows.json", encoding="utf-8") as file:
-            events = json.load(file)["traceEvents"]
+        events = chrome_events()
         rows = {event["tid"] for event in events if event["name"] in ("before", "between", "after") and event["ph"] != "M"}
         equal(len(rows), 1, f"{options}: the host's own events stay in the thread's row")
         found = str(sorted(row["label"] for row in report(by="label")["activities"]))
@@ -1001,10 +994,7 @@ last()
 
 def test_an_error_that_is_caught_in_c():
     """What it left ends with the next call or return of the coroutine, at the latest when the function that caught it returns."""
-    flags = subprocess.run(["pkg-config", "--cflags", "lua5.4"], capture_output=True, text=True, check=False)
-    if flags.returncode != 0:
-        raise Skip("no pkg-config file of Lua 5.4")
-    compile_c("catches.so", CATCHES, "-shared", "-fPIC", *flags.stdout.split())
+    compile_c("catches.so", CATCHES, "-shared", "-fPIC", *lua_flags("--cflags"))
     path = os.path.join(BUILD, "plugins", "lua", "?.so") + ";./?.so"
     for options in (None, "calls=one_in:2"):
         lua(script("caught.lua", CAUGHT), LUA_CPATH=path, options=options)
@@ -1050,10 +1040,7 @@ g()
 
 
 def test_fork_inside_of_calls():
-    flags = subprocess.run(["pkg-config", "--cflags", "lua5.4"], capture_output=True, text=True, check=False)
-    if flags.returncode != 0:
-        raise Skip("no pkg-config file of Lua 5.4")
-    compile_c("forks.so", FORK, "-shared", "-fPIC", *flags.stdout.split())
+    compile_c("forks.so", FORK, "-shared", "-fPIC", *lua_flags("--cflags"))
     equal(lua(script("forking.lua", FORKS), LUA_CPATH=os.path.join(BUILD, "plugins", "lua", "?.so") + ";./?.so"), b"", "output")
     data = report()
     found = collections.Counter()
