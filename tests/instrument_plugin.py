@@ -159,6 +159,58 @@ def test_gcc():
     equal(counts()[place("child")], 1, "the forked child's call")
 
 
+LEAVES = """
+#include <setjmp.h>
+#include <stdio.h>
+static jmp_buf back;
+__attribute__((noinline)) void leaf(int n) { for (volatile int i = 0; i < n; i++) ; }
+__attribute__((noinline)) void deep(int n) { if (!n) longjmp(back, 1); deep(n - 1); __asm__ volatile(""); }
+static inline void within(int n) { leaf(n); }
+__attribute__((noinline)) void wide(int n) { char room[600]; __asm__ volatile("" : : "r"(room) : "memory"); leaf(n); }
+__attribute__((noinline)) void catches(int n) {
+    for (volatile int i = 0; i < n; i++) {
+        if (!setjmp(back)) deep(10);
+        within(1);
+        wide(1);
+    }
+}
+int main(void) { catches(2000); for (int i = 0; i < 500; i++) { if (!setjmp(back)) deep(3); leaf(1); } puts("done"); return 0; }
+"""
+
+
+def test_what_longjmp_leaves():
+    """It is over when the next call begins, also where one function catches it in a loop: what comes then does not stand inside of it."""
+    ways = [("gcc-1", os.environ.get("CC", "gcc"), "-finstrument-functions"), ("gcc-2", os.environ.get("CC", "gcc"), "-finstrument-functions", "-O2")]
+    if shutil.which("clang-14"):
+        ways += [("clang", "clang-14", "-finstrument-functions"), ("xray", "clang-14", "-fxray-instrument", "-fxray-instruction-threshold=1")]
+    for name, *how in ways:
+        program = build(name, *how, text=LEAVES, source="leaves.c")
+        run(program, expect=0, prints=b"done\n")
+        done = subprocess.run([LAMELLA, "report", "--format", "json", "--top", "0", "--by", "label,path", "r.lamella"], capture_output=True, timeout=60, check=True)
+        data = json.loads(done.stdout)
+        equal(data["findings"], [], f"{name}: nothing unbalanced")
+        equal(sum(row["open"] for row in data["activities"]), 0, f"{name}: open calls")
+        found, paths = collections.Counter(), {None: ()}
+        for row in data["paths"]:
+            paths[row["path"]] = paths.get(row["parent"], ()) + (row["label"].split(" ")[0],)
+            found[paths[row["path"]]] += row["count"]
+        found = {path[path.index("main"):]: count for path, count in found.items() if "main" in path}
+        below = {path[1:]: count for path, count in found.items() if len(path) > 1}
+        equal(below.pop(("catches",)), 1, name)
+        for depth in range(11):
+            equal(below.pop(("catches",) + ("deep",) * (depth + 1)), 2000, f"{name}: {depth}")
+            if depth < 4:
+                equal(below.pop(("deep",) * (depth + 1)), 500, f"{name}: {depth}")
+        inner = [("catches", "within", "leaf") if ("catches", "within", "leaf") in below else ("catches", "leaf"), ("catches", "wide", "leaf"), ("catches", "wide")]
+        equal([below.pop(path) for path in inner] + [below.pop(("leaf",))], [2000, 2000, 2000, 500], f"{name}: what comes after")
+        below.pop(("catches", "within"), None)
+        equal(below, {}, f"{name}: other paths")
+        run(program, expect=0, prints=b"done\n", options="calls=one_in:10")
+        done = subprocess.run([LAMELLA, "report", "--format", "json", "--top", "0", "r.lamella"], capture_output=True, timeout=60, check=True)
+        data = json.loads(done.stdout)
+        equal((sum(row["open"] for row in data["activities"]), data["findings"]), (0, []), f"{name}: one in 10")
+
+
 def test_not_recorded_without_a_recording():
     program = build("off", os.environ.get("CC", "gcc"), "-finstrument-functions")
     env = {**os.environ, "LD_PRELOAD": PLUGIN}

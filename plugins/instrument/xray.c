@@ -26,14 +26,14 @@ static struct runtime {
     uintptr_t (*function_address)(int32_t function); /* under a lock: not for a handler */
 } runtime;
 
-static void (*report)(uintptr_t function, bool is_exit);
+static void (*report)(uintptr_t function, bool is_exit, const char *sp);
 static uintptr_t *addresses; /* by function id, which begin at 1 */
 static size_t functions;
 
-static inline void tell(int32_t function, int type)
+static inline void tell(int32_t function, int type, const char *sp)
 {
     if ((uint32_t)function < functions && addresses[function])
-        report(addresses[function], type == XRAY_EXIT || type == XRAY_TAIL);
+        report(addresses[function], type == XRAY_EXIT || type == XRAY_TAIL, sp);
 }
 
 #ifdef __x86_64__
@@ -49,22 +49,23 @@ enum {
 static bool tells_use; /* xgetbv(1) */
 
 __attribute__((target("xsave"), noinline)) static void tell_aside(int32_t function, int type,
-                                                                  uint32_t state)
+                                                                  const char *sp, uint32_t state)
 {
     _Alignas(64) uint8_t area[STATE_BYTES];
     memset(area + STATE_HEADER, 0, 64);
     _xsave64(area, state);
-    tell(function, type);
+    tell(function, type, sp);
     _xrstor64(area, state);
 }
 
 __attribute__((target("xsave"))) static void on_xray(int32_t function, int type)
 {
+    const char *sp = __builtin_frame_address(0); /* as far below the function's own each time */
     uint32_t state = tells_use ? (uint32_t)_xgetbv(1) & STATE_VECTORS : 0;
     if (__builtin_expect(state != 0, 0))
-        tell_aside(function, type, state);
+        tell_aside(function, type, sp, state);
     else
-        tell(function, type);
+        tell(function, type, sp);
 }
 
 static void look_at_processor(void)
@@ -76,7 +77,7 @@ static void look_at_processor(void)
 #else
 static void on_xray(int32_t function, int type)
 {
-    tell(function, type);
+    tell(function, type, __builtin_frame_address(0));
 }
 
 static void look_at_processor(void)
@@ -166,7 +167,7 @@ static bool list_functions(void)
     return true;
 }
 
-void xray_begin(void (*on_call)(uintptr_t function, bool is_exit))
+void xray_begin(void (*on_call)(uintptr_t function, bool is_exit, const char *sp))
 {
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     struct stat st;
