@@ -134,6 +134,7 @@ void go_back(struct routine *routine)
 void routine_end(struct routine *routine)
 {
     shadow_pop_to(&routine->stack, routine->stack.frames);
+    routine->is_away = !routine->is_main;
     if (routine->is_main || !routine->track.id)
         return;
     spare_tracks_give(&routine->universe->spares, routine->track, routine->track_label);
@@ -249,6 +250,8 @@ bool routine_arrive(lua_State *L, lua_Debug *ar)
         routine->base = call_outermost(ar->i_ci);
     bool is_first = ar->event == LUA_HOOKCALL && call_previous(ar->i_ci) == routine->base;
     bool is_inside = from && from->universe == universe;
+    if (is_first && !routine->is_main) /* a new one, whatever was seen of another one here */
+        routine->is_away = true;
     if (is_inside && from != routine)
         left(from, routine, ar);
     if (is_first && !routine->is_main && !shadow_is_empty(&routine->stack))
