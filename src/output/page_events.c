@@ -136,13 +136,13 @@ static int compare_place(const void *left, const void *right)
 static void put_label(struct page_columns *data, struct page_column *column,
                       struct profile_text label, bool redacts)
 {
-    struct strbuf left = {0};
-    if (label.bytes && redacts)
-        page_redact_text(label.bytes, label.size, &left);
-    if (label.bytes && redacts)
-        page_text(data, column, strbuf_text(&left), left.length);
-    else
+    if (!label.bytes || !redacts) {
         page_text(data, column, label.bytes, label.size);
+        return;
+    }
+    struct strbuf left = {0};
+    page_redact_text(label.bytes, label.size, &left);
+    page_text(data, column, strbuf_text(&left), left.length);
     if (!strbuf_ok(&left))
         data->failed = LAM_E_NOMEM;
     strbuf_free(&left);
